@@ -1,0 +1,7 @@
+"""``python -m baton.cli``: the program, by whichever interpreter runs this one."""
+
+from __future__ import annotations
+
+from baton.cli.main import main
+
+main()

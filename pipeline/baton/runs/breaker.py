@@ -1,0 +1,179 @@
+"""The breaker in front of paid runs: closed, open while the agent is dark, on trial after a cool-down.
+
+It is one row in Postgres, read by every dispatch (:mod:`baton.runs.budget`) and judged here, by whoever has just seen a
+run withdrawn and by the reconcilers in every pass. Only what was settled since the breaker last changed counts, so that
+an old outage does not open it again.
+
+=========  ==========================================================================================
+closed     opens when at least the set share of the looked-back runs failed, or on :func:`trip`
+open       goes on trial once its cool-down is over; until then no run is granted
+trial      grants a few runs; a majority that delivers closes it, as many failures as deny that open it
+=========  ==========================================================================================
+
+Where somebody has deleted the row, it counts as open: no run is granted, and nothing else is kept from its work.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, func, literal_column, select, update
+
+from baton.db.connect import Executor
+from baton.db.tables import agent_run, dispatch_guard
+from baton.settings.agents import Breaker, Runs
+from baton.telemetry import fields, metrics
+
+_log = logging.getLogger(__name__)
+
+#: How far back the last runs are looked for where the window of time holds too few: farther steps only while needed.
+_STEPS: Final = (timedelta(hours=1), timedelta(hours=6), timedelta(hours=24))
+_FAILING: Final = ("rejected", "expired", "undispatched")
+
+
+class State(StrEnum):
+    """Where the breaker stands."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    TRIAL = "trial"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Settled runs that are looked back on; those that were superseded say nothing."""
+
+    delivered: int
+    failed: int
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.delivered + self.failed
+
+
+def judge(executor: Executor, *, config: Breaker, limits: Runs) -> State:
+    """Decide what the breaker has to be by now, and write it where that is a change; returns its state.
+
+    Locks the guard's row, as the last of a transaction's locks, and only where it is about to change.
+    """
+    guard = _guard(executor, lock=False)
+    if guard is None:
+        return State.OPEN
+    moved = _next(executor, guard, config=config, limits=limits)
+    if moved is None:
+        return State(guard.breaker)
+    # again under the lock: somebody else may have moved it
+    guard = _guard(executor, lock=True)
+    if guard is None:
+        return State.OPEN
+    moved = _next(executor, guard, config=config, limits=limits)
+    if moved is not None:
+        _write(executor, guard, moved, config=config)
+    return State(guard.breaker) if moved is None else moved.state
+
+
+def trip(executor: Executor, *, reason: str, config: Breaker) -> bool:
+    """Open the breaker for a reason of the caller's; ``False`` where it is not closed."""
+    guard = _guard(executor, lock=True)
+    if guard is None or guard.breaker != State.CLOSED:
+        return False
+    _write(executor, guard, _Move(State.OPEN, reason), config=config)
+    return True
+
+
+def read(executor: Executor) -> State:
+    """Where the breaker stands; nothing is decided."""
+    found = executor.execute(select(dispatch_guard.c.breaker)).scalar_one_or_none()
+    return State.OPEN if found is None else State(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    state: State
+    reason: str
+
+
+def _next(executor: Executor, guard: Any, *, config: Breaker, limits: Runs) -> _Move | None:
+    match State(guard.breaker):
+        case State.CLOSED:
+            sample = _sample(executor, since=guard.breaker_since, now=guard.now, config=config)
+            if sample.size >= config.min_runs and sample.failed >= config.failure_ratio * sample.size:
+                return _Move(State.OPEN, f"{sample.failed} of {sample.size} runs failed")
+        case State.OPEN:
+            if guard.retry_at is None or guard.retry_at <= guard.now:
+                return _Move(State.TRIAL, "the cool-down is over")
+        case State.TRIAL:
+            return _after_trial(executor, guard, config=config, limits=limits)
+    return None
+
+
+def _after_trial(executor: Executor, guard: Any, *, config: Breaker, limits: Runs) -> _Move | None:
+    sample = _settled(executor, _since(guard.breaker_since), agent_run.c.created_at >= guard.breaker_since)
+    majority = config.trial_runs // 2 + 1
+    if sample.delivered >= majority:
+        return _Move(State.CLOSED, f"{sample.delivered} trial runs delivered")
+    if sample.failed > config.trial_runs - majority:
+        return _Move(State.OPEN, f"{sample.failed} trial runs failed")
+    # runs that were replaced or deleted say nothing: once no granted run can still be on its way, grant new ones
+    patience = timedelta(seconds=limits.deadline + limits.upload_slack)
+    if guard.trial_runs_left <= 0 and guard.breaker_since + 2 * patience < guard.now:
+        return _Move(State.TRIAL, "the trial runs brought no answer")
+    return None
+
+
+def _sample(executor: Executor, *, since: datetime, now: datetime, config: Breaker) -> Sample:
+    """The last runs, or those of the window of time where these are more; by the BRIN index on ``settled_at``."""
+    window = timedelta(seconds=config.window_time)
+    classify = agent_run.c.purpose == literal_column("'classify'")
+    sample = _settled(executor, _since(max(since, now - window)), classify)
+    for step in _STEPS:
+        if sample.size >= config.window_runs or now - window <= since:
+            break
+        window = max(window, step)
+        sample = _settled(executor, _since(max(since, now - window)), classify, last=config.window_runs)
+    return sample
+
+
+def _since(moment: datetime) -> ColumnElement[bool]:
+    return agent_run.c.settled_at >= moment
+
+
+def _settled(executor: Executor, *conditions: ColumnElement[bool], last: int | None = None) -> Sample:
+    states = agent_run.c.state.in_((*_FAILING, "delivered"))
+    runs = select(agent_run.c.state).where(states, *conditions)
+    if last is not None:
+        runs = runs.order_by(agent_run.c.settled_at.desc()).limit(last)
+    chosen = runs.subquery()
+    delivered = func.count().filter(chosen.c.state == "delivered")
+    row = executor.execute(select(delivered, func.count()).select_from(chosen)).one()
+    return Sample(delivered=row[0], failed=row[1] - row[0])
+
+
+def _guard(executor: Executor, *, lock: bool) -> Any | None:
+    statement = select(
+        dispatch_guard.c.breaker,
+        dispatch_guard.c.breaker_since,
+        dispatch_guard.c.retry_at,
+        dispatch_guard.c.trial_runs_left,
+        func.app.clock().label("now"),
+    )
+    return executor.execute(statement.with_for_update(key_share=True) if lock else statement).one_or_none()
+
+
+def _write(executor: Executor, guard: Any, move: _Move, *, config: Breaker) -> None:
+    executor.execute(
+        update(dispatch_guard).values(
+            breaker=move.state.value,
+            breaker_since=func.app.clock(),
+            retry_at=guard.now + timedelta(seconds=config.cooldown) if move.state is State.OPEN else None,
+            trial_runs_left=config.trial_runs if move.state is State.TRIAL else 0,
+            reason=move.reason,
+        )
+    )
+    metrics.BREAKER_OPEN.set(0 if move.state is State.CLOSED else 1)
+    _log.warning("the breaker moved", extra=fields.of(state=move.state, reason=move.reason))

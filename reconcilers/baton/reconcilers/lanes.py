@@ -1,0 +1,337 @@
+"""What is known of a lane: whether anybody consumes it, and before which moment its unreceived tickets were passed by.
+
+One reading of a queue's depth is never trusted. The readings are kept in Postgres, so that replicas share them and a
+restart does not begin anew; all of it is by the database's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import takewhile
+from types import MappingProxyType
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    DateTime,
+    FromClause,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    true,
+)
+
+from baton.db.states import Lane
+from baton.db.tables import consumer_heartbeat, lane_reading, outbox
+from baton.reconcilers.questions import word
+
+#: A consumer that polled within this is alive: it says so every few seconds, after a receive or while all workers are busy.
+ALIVE_WITHIN: Final = timedelta(seconds=60)
+#: Readings in a row that must have been empty, and for how long at least.
+EMPTY_READINGS: Final = 3
+EMPTY_FOR: Final = timedelta(minutes=5)
+#: For how long everything that is received must have been sent later, and by how much.
+OVERTAKEN_FOR: Final = timedelta(minutes=15)
+OVERTAKEN_MARGIN: Final = timedelta(minutes=1)
+#: Receipts must begin in the first, and end in the last, such fraction of that time.
+SPREAD: Final = 4
+#: Readings are of no use once the longest streak that is asked for lies behind them.
+KEPT: Final = timedelta(hours=26)
+#: Readings that are looked back on at most.
+_STREAK: Final = 1000
+#: And those that mostly say enough.
+_FEW: Final = 50
+NEVER: Final = datetime(1, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneState:
+    """One lane at one moment; ``NEVER`` as a watermark means that nothing was passed by."""
+
+    lane: Lane
+    alive: bool
+    visibility: timedelta
+    retention: timedelta
+    empty_before: datetime = NEVER
+    overtaken_before: datetime = NEVER
+
+    @property
+    def passed_before(self) -> datetime:
+        """Unreceived tickets that were sent before this may be lost; those sent later are not."""
+        return max(self.empty_before, self.overtaken_before)
+
+    def parameters(self) -> Mapping[str, object]:
+        """The values of :class:`baton.reconcilers.situation.LaneColumns`."""
+        return {
+            f"{self.lane}_alive": self.alive,
+            f"{self.lane}_visibility": self.visibility,
+            f"{self.lane}_retention": self.retention,
+            f"{self.lane}_empty_before": self.empty_before,
+            f"{self.lane}_overtaken_before": self.overtaken_before,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look at a queue's depth."""
+
+    at: datetime
+    visible: int
+    in_flight: int
+    delayed: int
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing at all was there."""
+        return self.visible == self.in_flight == self.delayed == 0
+
+
+def record_reading(connection: Connection, lane: Lane, *, visible: int, in_flight: int, delayed: int) -> None:
+    """Keep one reading, and let go of those that can decide nothing any more.
+
+    Those of a time to come were taken before the clock was set back. Kept, they would count once that time has come.
+    """
+    connection.execute(
+        delete(lane_reading).where(
+            lane_reading.c.lane == lane.value,
+            or_(
+                lane_reading.c.at < select(func.app.clock() - KEPT).scalar_subquery(),
+                lane_reading.c.at > select(func.app.clock()).scalar_subquery(),
+            ),
+        )
+    )
+    connection.execute(
+        insert(lane_reading).values(lane=lane.value, visible=visible, in_flight=in_flight, delayed=delayed)
+    )
+
+
+def lane_states(
+    connection: Connection,
+    *,
+    now: datetime,
+    visibility: timedelta,
+    retention: timedelta,
+    seen: Mapping[Lane, Sequence[Reading]] = MappingProxyType({}),
+) -> dict[Lane, LaneState]:
+    """What is known of each lane.
+
+    :param now: by the database's clock.
+    :param visibility: of the lanes' queues.
+    :param retention: of the lanes' queues.
+    :param seen: readings that are not kept in Postgres, since whoever took them cannot write there.
+    """
+    begin = now - max(2 * visibility, OVERTAKEN_FOR)
+    span = max(2 * visibility, EMPTY_FOR)
+    found = {}
+    for lane, first in _firsts(connection, now=now, begin=begin).items():
+        began = None
+        if first.empty is not False or seen.get(lane):  # the newest reading mostly says that there is no streak
+            began = _empty_since(connection, lane, span=span, now=now, seen=seen.get(lane, ()))
+        overtaken = NEVER
+        if first.waits is not None:
+            overtaken = _overtaken_before(connection, lane, first.waits, begin=begin, now=now)
+        found[lane] = LaneState(
+            lane=lane,
+            alive=first.alive,
+            visibility=visibility,
+            retention=retention,
+            empty_before=NEVER if began is None or not _polled_since(connection, lane, began, now=now) else began,
+            overtaken_before=overtaken,
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """What one question tells of a lane."""
+
+    alive: bool
+    """Whether somebody consumes it."""
+    waits: tuple[int, datetime] | None
+    """The oldest ticket that was sent before a moment and never received, with its time."""
+    empty: bool | None
+    """Whether the newest reading was; ``None`` without any."""
+
+
+def _firsts(connection: Connection, *, now: datetime, begin: datetime) -> dict[Lane, _First]:
+    rows = connection.execute(_first_question(), {"now": now, "begin": begin}).one()
+    found = {}
+    for number, lane in enumerate(Lane):
+        alive, ticket_id, sent_at, empty = rows[4 * number : 4 * number + 4]
+        found[lane] = _First(alive, None if ticket_id is None else (ticket_id, sent_at), empty)
+    return found
+
+
+@cache
+def _first_question() -> Select[Any]:
+    """Four columns for each lane, all of them by the first row of an index."""
+    now, begin = _moment("now"), _moment("begin")
+    columns: list[ColumnElement[Any]] = []
+    source: FromClause = select(literal_column("1").label("one")).subquery("one")
+    for lane in Lane:
+        waits = (
+            select(outbox.c.id, outbox.c.dispatched_at)
+            .where(
+                outbox.c.lane == word(lane),
+                outbox.c.dispatched_at.is_not(None),
+                outbox.c.handled_at.is_(None),
+                outbox.c.dispatched_at < begin,
+                outbox.c.first_received_at.is_(None),
+            )
+            .order_by(outbox.c.dispatched_at)
+            .limit(1)
+            .subquery(f"waits_{lane}")
+        )
+        newest = (
+            select(and_(lane_reading.c.visible == 0, lane_reading.c.in_flight == 0, lane_reading.c.delayed == 0))
+            .where(*_readings(lane, now=now))
+            .order_by(lane_reading.c.at.desc())
+            .limit(1)
+        )
+        source = source.outerjoin(waits, true())
+        polls = exists(select(consumer_heartbeat.c.consumer_id).where(*_polls(lane, now=now)))
+        columns += [polls, waits.c.id, waits.c.dispatched_at, newest.scalar_subquery()]
+    return select(*(column.label(f"known_{number}") for number, column in enumerate(columns))).select_from(source)
+
+
+def _moment(name: str) -> ColumnElement[datetime]:
+    return bindparam(name, type_=DateTime(timezone=True))
+
+
+def _readings(lane: Lane, *, now: ColumnElement[datetime] | datetime) -> tuple[ColumnElement[bool], ...]:
+    """Those that still say something. One of a time to come would stand before every later one until that has come."""
+    return lane_reading.c.lane == word(lane), lane_reading.c.at > now - KEPT, lane_reading.c.at <= now
+
+
+def _polls(lane: Lane, *, now: ColumnElement[datetime] | datetime) -> tuple[ColumnElement[bool], ...]:
+    """A consumer polls. One that did so in a time to come wrote that before the clock was set back, and may be dead."""
+    polled = consumer_heartbeat.c.polled_at
+    return consumer_heartbeat.c.queue == word(lane), polled > now - ALIVE_WITHIN, polled < now + ALIVE_WITHIN
+
+
+def _polled_since(connection: Connection, lane: Lane, began: datetime, *, now: datetime) -> bool:
+    """Whether one consumer that was there when the streak began polls still: what it was asked for it would have seen."""
+    polls = select(consumer_heartbeat.c.consumer_id).where(
+        *_polls(lane, now=now), consumer_heartbeat.c.started_at <= began
+    )
+    return bool(connection.execute(select(exists(polls))).scalar_one())
+
+
+def _empty_since(
+    connection: Connection, lane: Lane, *, span: timedelta, now: datetime, seen: Sequence[Reading]
+) -> datetime | None:
+    """The latest moment from which the queue was seen empty for long enough; the newest readings mostly say it."""
+    for limit in (_FEW, _STREAK):
+        streak = _empty_streak(connection, lane, now=now, seen=seen, limit=limit)
+        began = _began(streak, span=span)
+        if began is not None or len(streak) < limit:
+            return began
+    return None
+
+
+def _empty_streak(
+    connection: Connection, lane: Lane, *, now: datetime, seen: Sequence[Reading], limit: int
+) -> Sequence[Reading]:
+    """The newest readings in a row that were empty, newest first."""
+    rows = connection.execute(
+        select(lane_reading.c.at, lane_reading.c.visible, lane_reading.c.in_flight, lane_reading.c.delayed)
+        .where(*_readings(lane, now=now))
+        .order_by(lane_reading.c.at.desc())
+        .limit(limit)
+    )
+    taken = [*(Reading(*row) for row in rows), *(each for each in seen if now - KEPT < each.at <= now)]
+    return list(takewhile(lambda each: each.empty, sorted(taken, key=lambda each: each.at, reverse=True)))
+
+
+def _began(streak: Sequence[Reading], *, span: timedelta) -> datetime | None:
+    """The latest moment from which enough empty readings were taken for long enough; ``None`` where there is none."""
+    for count, reading in enumerate(streak, start=1):
+        if count >= EMPTY_READINGS and streak[0].at - reading.at >= span:
+            return reading.at
+    return None
+
+
+def _overtaken_before(
+    connection: Connection, lane: Lane, waits: tuple[int, datetime], *, begin: datetime, now: datetime
+) -> datetime:
+    """Whatever was sent before this was passed by, ever since a moment, by everything that was received.
+
+    Receipts must reach from that moment to now, with one consumer polling all the while: a lane that is quiet, or whose
+    consumers have only just come back to a long queue, says nothing.
+
+    :param waits: the oldest unreceived ticket that was sent before the moment; without one nothing is asked.
+    """
+    if not _polled_since(connection, lane, begin, now=now):
+        return NEVER
+    if _in_turn(connection, lane, waits, begin=begin, now=now):
+        return NEVER  # a long queue whose turn comes: the receipts, of which there are many, need not be read
+    oldest, first, last, muddled = connection.execute(
+        select(
+            func.min(outbox.c.dispatched_at),
+            func.min(outbox.c.first_received_at),
+            func.max(outbox.c.first_received_at),
+            func.bool_or(_muddled(waits[0])),
+        ).where(
+            outbox.c.first_received_at > begin,
+            outbox.c.first_received_at <= now,
+            outbox.c.lane == word(lane),
+            outbox.c.dispatched_at.is_not(None),
+        )
+    ).one()
+    spread = (now - begin) / SPREAD
+    if oldest is None or muddled or first - begin > spread or now - last > spread:
+        return NEVER
+    passed_by: datetime = min(oldest, begin)
+    return passed_by - OVERTAKEN_MARGIN
+
+
+def _muddled(waiting: int) -> ColumnElement[bool]:
+    """The clock was set back between the writing of a received ticket and that of the one that waits.
+
+    It seems to have been received before it was sent, or written after one of a higher number. What was sent later is
+    then not told by the times: a queue full of what was sent before would pass everything by that was sent since.
+    """
+    later = select(outbox.c.created_at).where(outbox.c.id == waiting).correlate(None).scalar_subquery()
+    return or_(
+        outbox.c.dispatched_at > outbox.c.first_received_at + OVERTAKEN_MARGIN,
+        and_(outbox.c.id < waiting, outbox.c.created_at > later + OVERTAKEN_MARGIN),
+    )
+
+
+#: Tickets before the oldest unreceived one that are looked at.
+_NEIGHBOURS: Final = 100
+
+
+def _in_turn(
+    connection: Connection, lane: Lane, waits: tuple[int, datetime], *, begin: datetime, now: datetime
+) -> bool:
+    """Whether one of the tickets written just before the oldest unreceived one was received lately.
+
+    It was sent no later, so not everything that was received had been sent later: nothing was passed by.
+    """
+    ticket_id, sent_at = waits
+    before = (
+        select(outbox.c.lane, outbox.c.dispatched_at, outbox.c.first_received_at)
+        .where(outbox.c.id < ticket_id)
+        .order_by(outbox.c.id.desc())
+        .limit(_NEIGHBOURS)
+        .subquery()
+    )
+    received = select(before.c.lane).where(
+        before.c.lane == word(lane),
+        before.c.first_received_at > begin,
+        before.c.first_received_at <= now,
+        before.c.dispatched_at <= sent_at + OVERTAKEN_MARGIN,
+    )
+    return bool(connection.execute(select(exists(received))).scalar_one())

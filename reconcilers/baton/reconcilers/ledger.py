@@ -1,0 +1,111 @@
+"""The ledger of repairs: one row for each, written in the transaction of the repair, and read for attempts and waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import insert, select
+
+from baton.db.connect import Executor
+from baton.db.rows import Document
+from baton.db.tables import registration_repair
+from baton.reconcilers.aspects import Aspect
+from baton.reconcilers.results import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was done before about one discrepancy on one aspect of one document, in its present round."""
+
+    attempts: int = 0
+    last: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row, as far as counting needs it."""
+
+    aspect: str
+    discrepancy: str
+    round: str
+    at: datetime
+
+
+def round_of(document: Document, aspect: Aspect) -> str:
+    """What attempts are counted for: the epoch of an extraction, the attempt of a pass, the pass of a part.
+
+    A re-extraction, a new pass or a retry begins anew.
+    """
+    if aspect is Aspect.INGEST:
+        return f"epoch {document.extraction_epoch}"
+    if aspect is Aspect.REGISTRATION:
+        return f"{document.extraction_run_id} attempt {document.registration_attempt}"
+    return str(document.extraction_run_id)
+
+
+def read_entries(executor: Executor, document_ids: Sequence[UUID]) -> Mapping[UUID, list[Entry]]:
+    """All entries of these documents, the oldest first; by the index on document."""
+    found: dict[UUID, list[Entry]] = {}
+    rows = executor.execute(
+        select(
+            registration_repair.c.document_id,
+            registration_repair.c.aspect,
+            registration_repair.c.discrepancy,
+            registration_repair.c.detail["round"].astext,
+            registration_repair.c.at,
+        )
+        .where(registration_repair.c.document_id.in_(document_ids))
+        .order_by(registration_repair.c.document_id, registration_repair.c.at)
+    )
+    for document_id, aspect, discrepancy, counted, at in rows:
+        found.setdefault(document_id, []).append(Entry(aspect, discrepancy, counted or "", at))
+    return found
+
+
+def history(entries: Sequence[Entry], document: Document, aspect: Aspect, discrepancy: str) -> History:
+    """What was done before, among a document's entries."""
+    counted = round_of(document, aspect)
+    times = [
+        each.at for each in entries if (each.aspect, each.discrepancy, each.round) == (aspect, discrepancy, counted)
+    ]
+    return History(len(times), max(times, default=None))
+
+
+def write(
+    executor: Executor,
+    document: Document,
+    aspect: Aspect,
+    *,
+    discrepancy: str,
+    action: str,
+    effect: Effect,
+    requested_by: str,
+    reason: str | None = None,
+    ticket_id: int | None = None,
+    run_id: UUID | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> None:
+    """Append one row.
+
+    :param document: as it was before the repair: its round is the one that is counted.
+    """
+    executor.execute(
+        insert(registration_repair).values(
+            firm_id=document.firm_id,
+            document_id=document.id,
+            aspect=aspect.value,
+            discrepancy=discrepancy,
+            action=action,
+            result=effect.value,
+            reason=reason,
+            extraction_run_id=document.extraction_run_id,
+            ticket_id=ticket_id,
+            run_id=run_id,
+            requested_by=requested_by,
+            detail={**(detail or {}), "round": round_of(document, aspect)},
+        )
+    )

@@ -1,0 +1,102 @@
+"""Looking at the lanes' queues once a pass, and what is known of the lanes by it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import Connection, Engine, func, select
+
+from baton.aws.errors import AwsError
+from baton.aws.queues import Depth, Queue
+from baton.db.states import Lane
+from baton.db.tables import outbox
+from baton.reconcilers.lanes import KEPT, LaneState, Reading, lane_states, record_reading
+from baton.reconcilers.questions import word
+from baton.settings.stores import Queues
+from baton.telemetry import fields, metrics
+from baton.telemetry.labels import DepthState
+
+_log = logging.getLogger(__name__)
+
+#: How long tickets must have waited for a consumer before a lane without one counts as stalled.
+STALLED_AFTER: Final = timedelta(minutes=2)
+
+
+class Readings:
+    """Reads the depths of the lanes' queues. A queue that does not answer is no reading, never an empty one."""
+
+    def __init__(self, queues: Mapping[Lane, Queue] | None, *, config: Queues, keep: bool) -> None:
+        """Nothing is asked yet.
+
+        :param queues: ``None``: this loop cannot see them, and relies on what others have read.
+        :param keep: whether readings are written down; ``False`` where the role cannot write: they are kept in this process.
+        """
+        self._queues = queues or {}
+        self._config = config
+        self._keep = keep
+        self._seen: dict[Lane, list[Reading]] = {}
+
+    def take(self, engine: Engine) -> None:
+        """Read every queue, with no transaction open, and keep what was read."""
+        for lane, queue in self._queues.items():
+            try:
+                depth = queue.depth()
+            except AwsError as error:
+                _log.warning("a queue's depth could not be read", exc_info=error, extra=fields.of(lane=lane))
+                continue
+            _tell(lane, depth)
+            if not self._keep:
+                self._note(engine, lane, depth)
+            else:
+                with engine.begin() as connection:
+                    record_reading(
+                        connection,
+                        lane,
+                        visible=depth.visible,
+                        in_flight=depth.in_flight,
+                        delayed=depth.delayed,
+                    )
+
+    def _note(self, engine: Engine, lane: Lane, depth: Depth) -> None:
+        with engine.connect() as connection:
+            now: datetime = connection.execute(select(func.app.clock())).scalar_one()
+        kept = [each for each in self._seen.get(lane, []) if now - KEPT <= each.at <= now]
+        self._seen[lane] = [*kept, Reading(now, depth.visible, depth.in_flight, depth.delayed)]
+
+    def states(self, connection: Connection, *, now: datetime) -> dict[Lane, LaneState]:
+        """What is known of each lane."""
+        return lane_states(
+            connection,
+            now=now,
+            visibility=timedelta(seconds=self._config.visibility),
+            retention=timedelta(seconds=self._config.retention),
+            seen=self._seen,
+        )
+
+
+def stalled(connection: Connection, states: Mapping[Lane, LaneState], *, now: datetime) -> tuple[Lane, ...]:
+    """Lanes that nobody consumes though tickets were sent a while ago."""
+    return tuple(lane for lane, state in states.items() if not state.alive and _waits(connection, lane, now=now))
+
+
+def _waits(connection: Connection, lane: Lane, *, now: datetime) -> bool:
+    """By the first row of the index over open tickets."""
+    oldest = connection.execute(
+        select(outbox.c.dispatched_at)
+        .where(outbox.c.lane == word(lane.value), outbox.c.dispatched_at.is_not(None), outbox.c.handled_at.is_(None))
+        .order_by(outbox.c.dispatched_at, outbox.c.id)
+        .limit(1)
+    ).scalar_one_or_none()
+    return oldest is not None and oldest < now - STALLED_AFTER
+
+
+def _tell(lane: Lane, depth: Depth) -> None:
+    for state, count in (
+        (DepthState.VISIBLE, depth.visible),
+        (DepthState.IN_FLIGHT, depth.in_flight),
+        (DepthState.DELAYED, depth.delayed),
+    ):
+        metrics.QUEUE_MESSAGES.set(count, queue=lane, state=state)

@@ -1,0 +1,400 @@
+"""Redriving what somebody chose, with a reason: in small transactions, at a rate, resumable, and never twice.
+
+1. The request is written down before anything is done: who, why, what. Its id is what makes it one request.
+2. A batch is one transaction: the request's row is locked, so that of two that carry it out one waits; the next page of
+   documents is read from its cursor; each document is locked, judged, and redriven through the services, in a savepoint
+   of its own; its ledger row names request, reason and person; the cursor moves in the same transaction.
+3. Between batches it waits as the rate asks.
+
+Whatever interrupts it, the cursor stands where the last whole batch ended. An aspect that the request has redriven
+before is left alone even if it comes by again, by the ledger.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import DBAPIError
+
+from baton.consumers.faults import Blame, blame
+from baton.db.rows import Document, lock_document, read_document
+from baton.db.tables import redrive, registration_repair
+from baton.reconcilers import deadletters, ledger
+from baton.reconcilers.aspects import Aspect
+from baton.reconcilers.choosing import Choice, carry_out, choose
+from baton.reconcilers.classification import Verdict
+from baton.reconcilers.judging import judge
+from baton.reconcilers.planning import Ground
+from baton.reconcilers.results import Effect
+from baton.reconcilers.rows import Case, Repaired
+from baton.reconcilers.selection import Selector, kept, page
+from baton.settings.model import Settings
+from baton.telemetry import fields
+
+_log = logging.getLogger(__name__)
+
+#: What the ledger calls it where nothing disagreed: a failure that a person wants tried again.
+BY_HAND: Final = "redrive"
+#: Documents locked at once.
+BATCH: Final = 20
+#: Firms that are counted by name; the rest are counted together.
+_FIRMS: Final = 500
+OTHERS: Final = "others"
+#: Documents that were named, and are not there, or are deleted.
+ABSENT: Final = "no such document"
+_BUSY: Final = "busy"
+_FAILED: Final = "failed"
+_LOCK_TIMEOUT: Final = text("SET LOCAL lock_timeout = '2s'")
+
+
+class RedriveRefused(ValueError):
+    """The request cannot be carried out; the message says why."""
+
+
+class State(StrEnum):
+    """How far a request is."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What was asked for, by whom, and why."""
+
+    id: UUID
+    selector: Selector
+    reason: str
+    requested_by: str
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was found and done, by firm; aspects of documents."""
+
+    firms: dict[str, Counter[str]] = field(default_factory=dict)
+    examined: int = 0
+    """Rows of documents that were looked at."""
+
+    def note(self, firm: UUID | str, what: str, number: int = 1) -> None:
+        """Count."""
+        name = str(firm)
+        if name not in self.firms and len(self.firms) >= _FIRMS:
+            name = OTHERS
+        self.firms.setdefault(name, Counter())[what] += number
+
+    @property
+    def totals(self) -> Counter[str]:
+        """Over all firms."""
+        return sum(self.firms.values(), Counter())
+
+    @property
+    def redriven(self) -> int:
+        """Aspects that were (or would be) redriven."""
+        return sum(number for what, number in self.totals.items() if what in _ACTS)
+
+    @property
+    def left(self) -> dict[str, int]:
+        """What was left alone, by the reason."""
+        return {what: number for what, number in self.totals.items() if what not in _ACTS}
+
+    @property
+    def failed(self) -> int:
+        """Documents that were busy, or whose redrive failed."""
+        totals = self.totals
+        return totals[_BUSY] + totals[_FAILED]
+
+    def as_json(self) -> dict[str, Any]:
+        """What is kept of it."""
+        return {"examined": self.examined, "firms": {name: dict(counts) for name, counts in self.firms.items()}}
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> Counts:
+        """Read what :meth:`as_json` wrote.
+
+        :raises SelectorRefused: it makes no sense: somebody else wrote it.
+        """
+        return kept(written, cls._of)
+
+    @classmethod
+    def _of(cls, written: Mapping[str, Any]) -> Counts:
+        firms = {
+            name: Counter({what: int(number) for what, number in counts.items()})
+            for name, counts in written.get("firms", {}).items()
+        }
+        return cls(firms, int(written.get("examined", 0)))
+
+
+_ACTS: Final = frozenset(choice.value for choice in Choice if choice.acts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A request, and how far it is."""
+
+    request: Request
+    state: State
+    counts: Counts
+    created_at: datetime
+    finished_at: datetime | None
+
+
+Grounds = Callable[[Connection], Ground]
+
+
+def begin(engine: Engine, request: Request) -> Progress:
+    """Write the request down, or find it again by its id.
+
+    :raises SelectorRefused: nothing was named, or a name is none.
+    :raises RedriveRefused: no reason, or the id is that of another request.
+    """
+    request.selector.checked()
+    if not request.reason.strip() or len(request.reason) > 1000:
+        raise RedriveRefused("a redrive has a reason, of at most 1000 characters")
+    with engine.begin() as connection:
+        connection.execute(
+            insert(redrive)
+            .values(
+                id=request.id,
+                requested_by=request.requested_by,
+                reason=request.reason,
+                selector=request.selector.as_json(),
+            )
+            .on_conflict_do_nothing(index_elements=["id"])
+        )
+        found = _read(connection, request.id)
+    if found is None or (found.request.selector, found.request.reason) != (request.selector, request.reason):
+        raise RedriveRefused(f"{request.id} is another request: its documents or its reason differ")
+    return found
+
+
+def find(engine: Engine, request_id: UUID) -> Progress | None:
+    """How far a request is; ``None`` where there is none."""
+    with engine.connect() as connection:
+        return _read(connection, request_id)
+
+
+def halt(engine: Engine, request_id: UUID) -> None:
+    """Have nobody go on with a request, until it is resumed."""
+    with engine.begin() as connection:
+        connection.execute(
+            update(redrive)
+            .where(redrive.c.id == request_id, redrive.c.state == State.RUNNING.value)
+            .values(state=State.STOPPED.value, finished_at=func.app.clock())
+        )
+
+
+def resume(engine: Engine, request_id: UUID) -> Progress:
+    """The request that was begun before; one that was stopped runs again.
+
+    :raises RedriveRefused: there is none.
+    :raises SelectorRefused: what is kept of it makes no sense.
+    """
+    with engine.begin() as connection:
+        connection.execute(
+            update(redrive)
+            .where(redrive.c.id == request_id, redrive.c.state == State.STOPPED.value)
+            .values(state=State.RUNNING.value, finished_at=None)
+        )
+        found = _read(connection, request_id)
+    if found is None:
+        raise RedriveRefused(f"there is no redrive {request_id}")
+    found.request.selector.checked()
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redriver:
+    """Carries a request out."""
+
+    engine: Engine
+    """Of the reconciler's role."""
+    settings: Settings
+    ground_of: Grounds
+    per_minute: float = 600.0
+    """Documents a minute."""
+
+    def run(self, request: Request, *, stop: threading.Event, tell: Callable[[Counts], object]) -> Progress:
+        """Batch after batch until it is finished or ``stop`` is set; it may be resumed later.
+
+        :param tell: called after each batch.
+        """
+        while not stop.is_set():
+            done = self.batch(request)
+            if done is None:
+                break
+            tell(done.counts)
+            stop.wait(done.worked * 60.0 / self.per_minute)
+        with self.engine.connect() as connection:
+            found = _read(connection, request.id)
+        if found is None:
+            raise RedriveRefused(f"there is no redrive {request.id}")
+        return found
+
+    def batch(self, request: Request) -> Batch | None:
+        """One batch, in one transaction; ``None`` where the request is not running any more."""
+        with self.engine.begin() as connection:
+            row = connection.execute(
+                select(redrive.c.state, redrive.c.cursor, redrive.c.counts)
+                .where(redrive.c.id == request.id)
+                .with_for_update(key_share=True)
+            ).one_or_none()
+            if row is None or row.state != State.RUNNING.value:
+                return None
+            connection.execute(_LOCK_TIMEOUT)
+            counts = Counts.from_json(row.counts)
+            ground = self.ground_of(connection)
+            found = page(connection, request.selector, after=row.cursor, size=BATCH, ground=ground)
+            counts.examined += found.examined
+            if found.absent:
+                counts.note(OTHERS, ABSENT, found.absent)
+            worked = sum(
+                self._document(connection, each, request, counts=counts, ground=ground) for each in found.document_ids
+            )
+            values: dict[str, Any] = {"cursor": found.after, "counts": counts.as_json()}
+            if found.after is None:
+                values |= {"state": State.FINISHED.value, "finished_at": func.app.clock()}
+            connection.execute(update(redrive).where(redrive.c.id == request.id).values(values))
+        return Batch(counts, worked)
+
+    def _document(
+        self, connection: Connection, document_id: UUID, request: Request, *, counts: Counts, ground: Ground
+    ) -> bool:
+        """Redrive whatever of the document is meant; returns whether anything was written."""
+        noted: list[str] = []
+        firm: UUID | str = OTHERS
+        try:
+            with connection.begin_nested():
+                document = lock_document(connection, document_id)
+                if document is None or not document.live:
+                    return False
+                firm = document.firm_id
+                noted = list(self._aspects(connection, document, request, ground=ground))
+        except Exception as error:
+            if blame(error) is Blame.DATABASE and not _is_lock(error):
+                raise
+            noted = [_BUSY if _is_lock(error) else _FAILED]
+            _log.warning("a document was not redriven", exc_info=error, extra=fields.of(document=document_id))
+        for what in noted:
+            counts.note(firm, what)
+        return any(what in _ACTS for what in noted)
+
+    def _aspects(
+        self, connection: Connection, document: Document, request: Request, *, ground: Ground
+    ) -> Iterator[str]:
+        done = _done_before(connection, document.id, request.id)
+        verdicts = judge(connection, [document.id], ground=ground).get(document.id, {})
+        acted = False
+        for aspect, before in verdicts.items():
+            if aspect.value in done:
+                continue
+            verdict, found = before, document
+            if acted:  # another aspect's redrive may have taken this one with it
+                verdict = judge(connection, [document.id], ground=ground, aspects=[aspect])[document.id][aspect]
+                found = read_document(connection, document.id) or document
+            choice = choose(aspect, verdict, request.selector, named=request.selector.names(document.id))
+            if choice is Choice.NOTHING:
+                continue
+            if choice.acts:
+                if not self._act(connection, found, aspect, verdict, choice=choice, request=request):
+                    continue
+                acted = True
+            else:
+                # whoever asked for it looks in the ledger for what was left alone, and why
+                _enter(connection, found, aspect, verdict, request=request, action=choice.value)
+            yield choice.value
+
+    def _act(
+        self,
+        connection: Connection,
+        document: Document,
+        aspect: Aspect,
+        verdict: Verdict,
+        *,
+        choice: Choice,
+        request: Request,
+    ) -> bool:
+        case = Case(executor=connection, document=document, aspect=aspect, settings=self.settings)
+        repaired = carry_out(choice, case, verdict, actor=request.requested_by)
+        if repaired is None:
+            return False
+        _enter(connection, document, aspect, verdict, request=request, action=repaired.action, repaired=repaired)
+        deadletters.settle_closed(connection, document.id, reason=request.reason)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One batch: the counts so far, and how many documents it worked on."""
+
+    counts: Counts
+    worked: int
+
+
+def _enter(
+    connection: Connection,
+    document: Document,
+    aspect: Aspect,
+    verdict: Verdict,
+    *,
+    request: Request,
+    action: str,
+    repaired: Repaired | None = None,
+) -> None:
+    found = verdict.discrepancy or verdict.settling
+    ledger.write(
+        connection,
+        document,
+        aspect,
+        # under its own name it would count as one of the attempts after which a discrepancy fails visibly
+        discrepancy=BY_HAND,
+        action=action,
+        effect=Effect.LEFT if repaired is None else Effect.REPAIRED,
+        requested_by=request.requested_by,
+        reason=request.reason,
+        ticket_id=None if repaired is None else repaired.ticket_id,
+        run_id=None if repaired is None else repaired.run_id,
+        detail={"redrive": str(request.id), "found": verdict.name if found is None else found.name},
+    )
+
+
+def _read(connection: Connection, request_id: UUID) -> Progress | None:
+    row = connection.execute(select(redrive).where(redrive.c.id == request_id)).one_or_none()
+    if row is None:
+        return None
+    return Progress(
+        request=Request(
+            id=row.id,
+            selector=Selector.from_json(row.selector),
+            reason=row.reason,
+            requested_by=row.requested_by,
+        ),
+        state=State(row.state),
+        counts=Counts.from_json(row.counts),
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+    )
+
+
+def _done_before(connection: Connection, document_id: UUID, request_id: UUID) -> frozenset[str]:
+    """Aspects that the request has redriven or left already; by the index on document."""
+    r = registration_repair.c
+    rows = connection.scalars(
+        select(r.aspect).where(r.document_id == document_id, r.detail["redrive"].astext == str(request_id))
+    )
+    return frozenset(rows)
+
+
+def _is_lock(error: Exception) -> bool:
+    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) == "55P03"

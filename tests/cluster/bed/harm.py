@@ -1,0 +1,64 @@
+"""What goes wrong with documents, and with the way to their database."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import text
+
+from baton.embedded.ports import LOOPBACK
+from cluster.bed.replicas import Cluster
+from support.databases import Database
+from support.reconciling import Loop
+
+
+def broken(world: Cluster, count: int = 1) -> Loop:
+    """Documents that were queued, and whose request nobody has."""
+    loop = Loop(world.matter)
+    for _ in range(count):
+        loop.erase_request(loop.queued()[0])
+    return loop
+
+
+def repaired(loop: Loop, count: int) -> bool:
+    """Whether so many repairs were made, or more."""
+    return len(loop.ledger()) >= count
+
+
+@contextmanager
+def held(world: Cluster) -> Iterator[None]:
+    """Nobody reads a document within the block: whoever asks waits for a lock."""
+    with world.database.preparer.begin() as connection:
+        connection.execute(text("LOCK TABLE documents IN ACCESS EXCLUSIVE MODE"))
+        yield
+
+
+def waiting(world: Cluster) -> bool:
+    """Whether a statement of the operator waits for a lock."""
+    return bool(
+        world.matter.count(
+            "pg_stat_activity",
+            "datname = current_database() AND application_name LIKE 'baton-operator%' AND wait_event_type = 'Lock'",
+        )
+    )
+
+
+@contextmanager
+def by_password(database: Database, role: str, password: str) -> Iterator[None]:
+    """This database lets the role in by a password only; all others trust it as before."""
+    with database.preparer.connect() as connection:
+        file = Path(connection.execute(text("SHOW hba_file")).scalar_one())
+    before = file.read_text(encoding="utf-8")
+    try:
+        file.write_text(f"host {database.name} {role} {LOOPBACK}/32 scram-sha-256\n{before}", encoding="utf-8")
+        _say(database, f"ALTER ROLE {role} PASSWORD '{password}'")
+        yield
+    finally:
+        file.write_text(before, encoding="utf-8")
+        _say(database, f"ALTER ROLE {role} PASSWORD NULL")
+
+
+def _say(database: Database, statement: str) -> None:
+    with database.preparer.begin() as connection:
+        connection.execute(text(statement))
+        connection.execute(text("SELECT pg_reload_conf()"))

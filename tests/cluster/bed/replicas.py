@@ -1,0 +1,141 @@
+"""Replicas of the operator, as processes of their own."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cluster.bed.asking import Kubernetes
+from cluster.resources import RECONCILERS, reconciler
+from support.aws_accounts import AwsAccount
+from support.databases import Database
+from support.matters import Matter
+from support.waiting import wait_until
+
+#: Seconds; a machine may be slow, and nothing here is about speed.
+PATIENCE = 120.0
+
+
+@dataclass
+class Replica:
+    """One replica."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self.process.send_signal(number)
+
+    def end(self, *, within: float = 30.0) -> int:
+        """Ask it to end, and wait; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(within)
+
+    def told(self) -> str:
+        """Its log."""
+        return self.log.read_text(encoding="utf-8")
+
+
+@dataclass
+class Namespace:
+    """One namespace of a cluster, and the operator's replicas for it."""
+
+    kubernetes: Kubernetes
+    folder: Path
+    """Where logs are written."""
+
+    @property
+    def bucket(self) -> str:
+        """A name of its own: buckets have theirs over all accounts."""
+        return f"papers-{self.kubernetes.namespace}"
+
+    def declare(self, name: str = "main", **spec: Any) -> None:
+        """Make a resource whose loop hurries."""
+        quick = {
+            "interval": "1s",
+            "aws": {"region": "us-east-1", "secretRef": {"name": "queues"}},
+            "bucket": self.bucket,
+        }
+        body = reconciler(name, **{**quick, **spec})
+        self.kubernetes.create(RECONCILERS, body).raise_for_status()
+
+    def change(self, spec: Mapping[str, Any], name: str = "main") -> None:
+        """Change its spec."""
+        self.kubernetes.patch(RECONCILERS, name, {"spec": spec}).raise_for_status()
+
+    def status(self, name: str = "main") -> dict[str, Any]:
+        """Its status."""
+        found: dict[str, Any] = (self.kubernetes.read(RECONCILERS, name) or {}).get("status", {})
+        return found
+
+    def condition(self, kind: str, name: str = "main") -> tuple[str, str]:
+        """Status and reason of one of its conditions."""
+        for each in self.status(name).get("conditions", ()):
+            if each["type"] == kind:
+                return each["status"], each["reason"]
+        return "", ""
+
+    def wait_for(self, kind: str, status: str, reason: str, *, name: str = "main") -> None:
+        """Wait until a condition is so."""
+
+        def holds() -> object:
+            found = self.condition(kind, name)
+            return found == (status, reason)
+
+        try:
+            wait_until(holds, PATIENCE, interval=0.1)
+        except AssertionError:
+            logs = [each.read_text()[-3000:] for each in self.folder.glob("*.log")]
+            raise AssertionError("\n".join([f"{kind} is {self.condition(kind, name)}", *logs])) from None
+
+    @contextmanager
+    def replica(self, identity: str = "one", **environ: str) -> Iterator[Replica]:
+        """A replica that hurries to take over; killed in the end if it still runs."""
+        log = self.folder / f"{identity}.log"
+        variables = {
+            "PATH": os.environ["PATH"],
+            "KUBECONFIG": str(self.kubernetes.kubeconfig),
+            "BATON_OPERATOR_NAMESPACE": self.kubernetes.namespace,
+            "BATON_OPERATOR_IDENTITY": identity,
+            "BATON_OPERATOR_LEASE_DURATION": "3s",
+            **environ,
+        }
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "baton.operator"], env=variables, stdout=output, stderr=output
+            )
+        try:
+            yield Replica(process, log)
+        finally:
+            process.kill()
+            process.wait()
+
+
+@dataclass
+class Cluster(Namespace):
+    """The same, with a database and an AWS account that a resource may speak of."""
+
+    database: Database
+    account: AwsAccount
+    matter: Matter
+
+    @property
+    def bucket(self) -> str:
+        """The account's own; names of buckets are everybody's."""
+        return f"baton-{self.account.account}"
+
+    def declare(self, name: str = "main", **spec: Any) -> None:
+        """Make a resource whose loop hurries."""
+        super().declare(name, **{"bucket": self.bucket, **spec})
+
+    def secrets(self, role: str) -> None:
+        """Write the secrets `database` and `queues`."""
+        self.kubernetes.secret("database", {"DATABASE_URL": self.database.url(role)})
+        wanted = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_S3")
+        self.kubernetes.secret("queues", {name: self.account.environ[name] for name in wanted})

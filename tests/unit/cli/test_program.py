@@ -1,0 +1,124 @@
+"""The program itself: its help, its exit codes, and what it imports."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import psycopg
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from baton.aws.errors import FaultKind, StoreUnavailable
+from baton.cli.failures import CommandFailed, told
+from baton.cli.main import group
+from baton.cli.sights import COUNTED, Counts
+from baton.db.errors import StartupRefusal
+from baton.db.states import ProcessingStatus, RegistrationStatus
+from baton.documents.errors import UnknownDocument
+from baton.settings.errors import SettingsError
+from baton.settings.exits import Exit
+
+COMMANDS = group.list_commands(click.Context(group))
+
+
+@pytest.mark.parametrize("name", [each for each in COMMANDS if each != "demo"])
+def test_every_command_explains_itself_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--help` works without any settings, and shows how the command is typed."""
+    assert told(lambda: group.main([name, "--help"], standalone_mode=False)) == 0
+    out = capsys.readouterr().out
+    (example,) = [line for line in out.partition("Example")[2].splitlines() if f"baton {name}" in line][:1]
+    assert example.startswith("      "), "the lines of an example are kept as they are"
+    assert "\\b" not in out
+
+
+def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what each is for."""
+    assert told(lambda: group.main(["--help"], standalone_mode=False)) == 0
+    out = capsys.readouterr().out
+    assert [each for each in COMMANDS if f"\n  {each} " not in out] == []
+    assert "\\b" not in out
+
+
+def test_a_command_imports_what_it_needs_and_no_more() -> None:
+    """Asking for the version starts no SDK of AWS, and looking at documents no readers."""
+    script = (
+        "import sys; from baton.cli.failures import told; from baton.cli.main import group;"
+        "told(lambda: group.main({}, standalone_mode=False));"
+        "sys.exit(1 if any(each in sys.modules for each in {}) else 0)"
+    )
+    for arguments, unwanted in (
+        (["--version"], ["baton.extraction", "pypdfium2", "baton.demo"]),
+        (["show", "--help"], ["pypdfium2", "baton.runs"]),
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-c", script.format(arguments, unwanted)], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (SettingsError(["A: wrong", "B: missing"]), Exit.SETTINGS, "baton: A: wrong\nbaton: B: missing\n"),
+        (StartupRefusal(["a superuser"]), Exit.REFUSED, "baton: a superuser\n"),
+        (UnknownDocument("there is none"), Exit.FAILED, "baton: there is none\n"),
+        (CommandFailed("later", code=Exit.TEMPORARY), Exit.TEMPORARY, "baton: later\n"),
+        (StoreUnavailable("away", kind=FaultKind.TIMEOUT), Exit.UNAVAILABLE, "baton: away\n"),
+        (
+            OperationalError("SELECT 'secret'", {}, psycopg.OperationalError("refused\nHINT: x")),
+            Exit.UNAVAILABLE,
+            "baton: the database does not answer: refused\n",
+        ),
+        (
+            OperationalError("SELECT 'secret'", {}, psycopg.errors.QueryCanceled("statement timeout")),
+            Exit.REFUSED,
+            "baton: the database refused: statement timeout\n",
+        ),
+        (
+            OperationalError("SELECT 'secret'", {}, psycopg.errors.LockNotAvailable("lock timeout")),
+            Exit.TEMPORARY,
+            "baton: the database was busy, try again: lock timeout\n",
+        ),
+        (FileNotFoundError(2, "No such file or directory", "x.pdf"), Exit.FAILED, "baton: x.pdf: No such file"),
+        (click.UsageError("no such option"), Exit.SETTINGS, None),
+        (click.exceptions.Abort(), 130, "baton: stopped\n"),
+        (RuntimeError("a fault"), Exit.SOFTWARE, "baton: a fault of Baton's own: RuntimeError: a fault\n"),
+    ],
+)
+def test_each_kind_of_failure_has_its_words_and_its_code(
+    error: Exception, code: int, words: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, or one for each fault; never the statement that was sent, never a traceback on standard output."""
+
+    def fail() -> None:
+        raise error
+
+    assert told(fail) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    if words is not None:
+        assert words in captured.err
+    assert "secret" not in captured.err
+
+
+def test_counts_say_when_they_are_cut() -> None:
+    """Sums by axis, and whether there are more."""
+    counts = Counts(
+        {
+            (ProcessingStatus.INDEXED, RegistrationStatus.QUEUED): COUNTED,
+            (ProcessingStatus.INDEXED, RegistrationStatus.REGISTERED): 1,
+        }
+    )
+    assert counts.by_processing() == {"indexed": COUNTED + 1}
+    assert counts.by_registration() == {"queued": COUNTED, "registered": 1}
+    assert counts.cut
+
+
+def test_the_program_can_be_started_by_its_module(tmp_path: Path) -> None:
+    """`python -m baton.cli`, from any folder."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "baton.cli", "nonsense"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert ran.returncode == 2
+    assert "nonsense" in ran.stderr
