@@ -112,11 +112,7 @@ def test_a_send_that_never_returns_holds_rows_no_longer_than_its_bound(
     finally:
         release.set()
     assert count_where(database, f"NOT {DISPATCHED}") == 10
-    with database.preparer.connect() as connection:
-        held = connection.execute(
-            text("SELECT count(*) FROM pg_stat_activity WHERE usename = 'baton_relay' AND xact_start IS NOT NULL")
-        ).scalar_one()
-    assert held == 0
+    assert _in_transaction(database) == 0
     assert other.run_once().dispatched == 10
 
 
@@ -129,10 +125,15 @@ def test_a_frozen_relay_is_cut_off_and_its_rows_are_sent_by_others(database: Dat
                 f"ALTER ROLE baton_relay IN DATABASE {database.name} SET idle_in_transaction_session_timeout = '1500ms'"
             )
         )
-    thaw = threading.Event()
-    frozen, other = Recorder(before=lambda: thaw.wait(30)), Recorder()
+    claimed, thaw = threading.Event(), threading.Event()
+
+    def freeze() -> None:
+        claimed.set()
+        thaw.wait(30)
+
+    frozen, other = Recorder(before=freeze), Recorder()
     with relays.running(relays.make(frozen, backoff_initial=0.05)):
-        wait_until(lambda: count_where(database, "false") == 0 and _in_transaction(database) == 1)
+        assert claimed.wait(10)
         wait_until(lambda: _in_transaction(database) == 0, what="the frozen session's end")
         assert relays.make(other).run_once().dispatched == 5
         thaw.set()
