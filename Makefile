@@ -33,7 +33,7 @@ demo: $(VENV)/.demo ## everything on this machine: make demo ARGS="--help"
 .PHONY: test
 test: $(VENV)/.dev ## the tests: make test ARGS="tests/unit/outbox -k relay"
 	@tools/system-packages test
-	@marks="not check and not chaos and not bench and not chart"; \
+	@marks="not check and not chaos and not bench and not chart and not e2e"; \
 	 if [ -z "$(ON_CLUSTER)" ]; then \
 	   marks+=" and not cluster"; \
 	 elif ! $(BED); then \
@@ -58,6 +58,12 @@ chart: $(VENV)/.dev ## the chart and the alerts, by helm (built by Go at the fir
 	@tools/system-packages chart
 	@PYTHONPATH=tests $(BIN)/python -m support.charts.helm
 	@$(BIN)/pytest -q -m chart tests/chart $(ARGS)
+
+.PHONY: image
+image: $(VENV)/.dev ## the image of all workloads, built by buildah on a base that is made here, and every way to start it
+	@tools/system-packages image
+	@PYTHONPATH=tests $(BIN)/python -m e2e.bed.images
+	@$(BIN)/pytest -q -m e2e tests/e2e/test_image.py $(ARGS)
 
 .PHONY: bench
 bench: $(VENV)/.bench ## measures, alone on the machine: make bench ARGS="--bench-scale 0.1"; figures in build/bench.json

@@ -21,6 +21,9 @@ PARTS: dict[str, tuple[Callable[[], bool], str]] = {
     "clamd": (_program("clamd", "/usr/sbin/clamd"), "needs clamav-daemon"),
     "pgbouncer": (_program("pgbouncer", "/usr/sbin/pgbouncer"), "needs pgbouncer"),
     "promtool": (_program("promtool"), "needs prometheus, for its promtool"),
+    "buildah": (_program("buildah"), "needs buildah"),
+    "debootstrap": (_program("debootstrap", "/usr/sbin/debootstrap"), "needs debootstrap"),
+    "runc": (_program("runc", "/usr/sbin/runc"), "needs runc"),
     "postgres15": (lambda: debian_binaries(15) is not None, "needs postgresql-15"),
 }
 

@@ -1,4 +1,4 @@
-"""etcd and kube-apiserver, built from their Go modules and kept by version outside the repository."""
+"""The programs of a cluster, built from their Go modules and kept by version outside the repository."""
 
 import fcntl
 import json
@@ -9,14 +9,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 KUBERNETES = "1.36.3"
+SERVERS = ("etcd", "kube-apiserver")
+"""What an API server consists of."""
+NODE = ("kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
+"""What runs pods besides."""
 _ETCD = "go.etcd.io/etcd/server/v3"
-_APISERVER = "k8s.io/kubernetes/cmd/kube-apiserver"
 _STAGED = re.compile(r"^\s*(k8s\.io/[a-z0-9-]+)(?: => \./staging| v0\.0\.0(?:\s|$))", re.MULTILINE)
 
 
@@ -35,18 +38,25 @@ def cache_folder() -> Path:
 
 
 def find_or_build() -> Binaries | None:
-    """The programs, built now if need be; None where they are not kept and there is no Go to build them."""
+    """The programs of an API server, built now if need be; None where there is no Go to build them."""
+    found = find_or_build_programs(SERVERS)
+    return None if found is None else Binaries(found["etcd"], found["kube-apiserver"])
+
+
+def find_or_build_programs(names: Sequence[str]) -> Mapping[str, Path] | None:
+    """Programs of Kubernetes, built now if need be; None where they are not kept and there is no Go to build them."""
     folder = cache_folder()
-    found = Binaries(folder / "etcd", folder / "kube-apiserver")
-    if found.etcd.exists() and found.apiserver.exists():
+    found = {name: folder / name for name in names}
+    if all(each.exists() for each in found.values()):
         return found
     go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
     if go is None:
         return None
     with _alone(folder):
-        if not found.apiserver.exists():
-            sys.stderr.write(f"building etcd and kube-apiserver {KUBERNETES}, once; it takes minutes\n")
-            _build(go, folder)
+        missing = [name for name, each in found.items() if not each.exists()]
+        if missing:
+            sys.stderr.write(f"building {', '.join(missing)} {KUBERNETES}, once; it takes minutes\n")
+            _build(go, folder, missing)
     return found
 
 
@@ -67,24 +77,28 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _build(go: str, folder: Path) -> None:
+def _build(go: str, folder: Path, names: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as scratch:
         module = Path(scratch)
-        _write_module(go, module)
+        _write_module(go, module, [_package(name) for name in names])
         minor = KUBERNETES.split(".")[1]
         package = "k8s.io/component-base/version"
         # without these stamps the server calls itself v0.0.0-master
         stamps = {"gitVersion": f"v{KUBERNETES}", "gitMajor": "1", "gitMinor": minor, "gitTreeState": "archive"}
         flags = "-s -w " + " ".join(f"-X {package}.{name}={value}" for name, value in stamps.items())
-        _go(go, module, "build", "-trimpath", "-ldflags", "-s -w", "-o", "etcd", _ETCD)
         tags = "selinux,notest,grpcnotrace"
-        _go(go, module, "build", "-trimpath", "-tags", tags, "-ldflags", flags, "-o", "kube-apiserver", _APISERVER)
-        # the server last: it is the sign that all is there
-        for name in ("etcd", "kube-apiserver"):
+        for name in names:
+            options = ("-ldflags", "-s -w") if name == "etcd" else ("-tags", tags, "-ldflags", flags)
+            _go(go, module, "build", "-trimpath", *options, "-o", name, _package(name))
+        for name in names:
             (module / name).replace(folder / name)
 
 
-def _write_module(go: str, module: Path) -> None:
+def _package(name: str) -> str:
+    return _ETCD if name == "etcd" else f"k8s.io/kubernetes/cmd/{name}"
+
+
+def _write_module(go: str, module: Path, tools: Sequence[str]) -> None:
     """A module of tools. Kubernetes' own replaces point into its repository, so its parts are pinned here."""
     downloaded = json.loads(_go(go, module, "mod", "download", "-json", f"k8s.io/kubernetes@v{KUBERNETES}"))
     requirements = Path(downloaded["GoMod"]).read_text()
@@ -97,8 +111,7 @@ def _write_module(go: str, module: Path) -> None:
         f"-go={language[1]}",
         f"-require=k8s.io/kubernetes@v{KUBERNETES}",
         f"-require={_ETCD}@{etcd[1]}",
-        f"-tool={_ETCD}",
-        f"-tool={_APISERVER}",
+        *(f"-tool={tool}" for tool in tools),
         *(f"-replace={name}={name}@{parts}" for name in sorted(set(_STAGED.findall(requirements)))),
     ]
     _go(go, module, "mod", "init", "baton.test/kubernetes")
