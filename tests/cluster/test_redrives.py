@@ -1,6 +1,8 @@
 """RegistrationRedrives on a real API server: planned, carried out once, within what the reconciler may, and tidied away."""
 
 import signal
+from collections import Counter
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -8,14 +10,24 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from baton.db.access import Role
-from cluster.bed.replicas import PATIENCE, Cluster
-from cluster.resources import REDRIVES, redrive
+from cluster.bed.between import Asked, Spoiled, standing_between
+from cluster.bed.harm import broken, held, waiting
+from cluster.bed.replicas import PATIENCE, Cluster, Replica
+from cluster.resources import RECONCILERS, REDRIVES, redrive
 from support.reconciling import Loop
 from support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 FAILED = {"registration": ["registration_failed"]}
+#: What a redrive of a failed registration writes into, in no order.
+WRITTEN = (
+    "ops.redrive",
+    "ops.document_ingest_outbox",
+    "documents",
+    "ops.document_status_transition",
+    "ops.registration_repair",
+)
 
 
 def fail(world: Cluster, count: int = 1) -> list[UUID]:
@@ -71,6 +83,22 @@ def redriven(world: Cluster) -> list[UUID]:
 def in_database(world: Cluster) -> list[Any]:
     """The requests that were written down."""
     return list(world.matter.rows("SELECT id, state, requested_by, reason FROM ops.redrive"))
+
+
+def has_told(replica: Replica, words: str) -> bool:
+    """Whether a replica's log says so."""
+    return words in replica.told()
+
+
+def last_pass(world: Cluster) -> object:
+    """When the last pass ended, by whichever operator."""
+    rows = world.matter.rows("SELECT value ->> 'ended_at' FROM ops.reconcile_state WHERE name = 'pass'")
+    return rows[0][0] if rows else None
+
+
+def is_later(world: Cluster, than: object) -> bool:
+    """Whether a pass has ended since."""
+    return last_pass(world) != than
 
 
 def test_what_failed_is_redriven_once_and_the_status_says_how_much(world: Cluster) -> None:
@@ -191,6 +219,89 @@ def test_a_redrive_goes_on_where_a_killed_leader_left_it(world: Cluster) -> None
         fail(world)
         wait_for(world, "Ready", ("True", "Finished"))
         assert len(redriven(world)) == 45
+
+
+def test_nothing_is_done_before_the_plan_can_be_read(world: Cluster) -> None:
+    """A leader that dies before its plan is written has begun nothing, and no plan is lost with it."""
+    world.secrets(Role.RECONCILER)
+    fail(world, 3)
+    world.declare(mode="Repair")
+
+    def unwritten(asked: Asked) -> Spoiled | None:
+        return Spoiled(503, b"{}") if asked.method == "PATCH" and REDRIVES in asked.path else None
+
+    with (
+        standing_between(world.kubernetes, world.folder) as between,
+        world.replica("one", KUBECONFIG=str(between.kubeconfig)) as one,
+    ):
+        world.wait_for("Ready", "True", "InOrder")
+        between.spoil = unwritten
+        ask(world)
+        wait_until(lambda: between.count("PATCH", holding=REDRIVES) >= 3, PATIENCE, what="plans that are not taken")
+        assert in_database(world) == []
+        one.send(signal.SIGKILL)
+    assert redriven(world) == []
+    with world.replica("two"):
+        wait_for(world, "Ready", ("True", "Finished"))
+        found = status(world)
+        assert (found["planned"], found["redriven"], found["planComplete"]) == (3, 3, True)
+        assert found["plan"] == [{"action": "retry", "count": 3}]
+
+
+@pytest.mark.chaos
+@pytest.mark.slow
+def test_a_leader_that_is_killed_at_any_table_of_a_batch_is_followed(world: Cluster) -> None:
+    """By kill -9 while its statement waits for the table: nothing of the batch stands, and each document is done once."""
+    world.secrets(Role.RECONCILER)
+    failed = fail(world, 5)
+    world.declare(mode="Repair", interval="1h")
+    with world.replica("first"):
+        world.wait_for("Ready", "True", "InOrder")
+        ask(world, dryRun=True)
+        wait_for(world, "Ready", ("True", "Rehearsed"))
+    ask(world, "real")
+    for number, table in enumerate(WRITTEN):
+        with held(world, table, mode="SHARE"), world.replica(f"victim-{number}") as victim:
+            wait_until(partial(waiting, world), PATIENCE, interval=0.01, what=f"a write into {table}")
+            victim.send(signal.SIGKILL)
+            victim.process.wait(PATIENCE)
+        assert redriven(world) == []
+        assert all(row.state == "running" for row in in_database(world))
+    with world.replica("last"):
+        wait_for(world, "Ready", ("True", "Finished"), "real")
+        found = status(world, "real")
+        assert (found["planned"], found["redriven"], found["failed"]) == (5, 5, 0)
+        assert sorted(redriven(world)) == sorted(failed)
+
+
+def test_two_leaders_that_know_nothing_of_each_other_do_each_thing_once(world: Cluster) -> None:
+    """Operators with Leases of their own, on the same resources: Postgres keeps them apart, and statuses come to rest."""
+    world.secrets(Role.RECONCILER)
+    failed = fail(world, 45)
+    world.declare(mode="Repair", breaker={"minRuns": 1000, "windowRuns": 1000})  # so many failures would open it
+    with (
+        world.replica("one", BATON_OPERATOR_LEASE="one") as one,
+        world.replica("two", BATON_OPERATOR_LEASE="two") as two,
+    ):
+        for each in (one, two):
+            wait_until(partial(has_told, each, "this replica works from now on"), PATIENCE, what="two leaders")
+        world.wait_for("Ready", "True", "InOrder")
+        loop = broken(world, 20)
+        ask(world)
+        wait_for(world, "Ready", ("True", "Finished"))
+        wait_until(lambda: world.status().get("found") == 0, PATIENCE, what="the end of all")
+        made = Counter((row.document_id, row.aspect, row.discrepancy) for row in loop.ledger())
+        assert set(made.values()) == {1}
+        assert sum(name == "request_ticket_missing" for _, _, name in made) == 20
+        assert sorted(redriven(world)) == sorted(failed)
+        assert status(world)["redriven"] == 45
+        before = [world.kubernetes.read(plural, name) for plural, name in ((RECONCILERS, "main"), (REDRIVES, "once"))]
+        for _ in range(5):
+            passed = last_pass(world)
+            wait_until(partial(is_later, world, passed), PATIENCE, what="another pass")
+        after = [world.kubernetes.read(plural, name) for plural, name in ((RECONCILERS, "main"), (REDRIVES, "once"))]
+        assert after == before
+        assert one.process.poll() is two.process.poll() is None
 
 
 def test_a_redrive_that_is_deleted_on_its_way_stops(world: Cluster) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import boto3
+import botocore.session
 from botocore.config import Config
 
 from baton.embedded.ministack import REGION, EmbeddedAws
@@ -31,8 +31,8 @@ class AwsAccount:
 
     def client(self, service: str) -> Any:
         """A plain client for preparing and looking; what is under test makes its own."""
-        return boto3.Session().client(
-            service,  # type: ignore[call-overload]
+        return botocore.session.get_session().create_client(
+            service,
             region_name=REGION,
             endpoint_url=self.endpoint,
             aws_access_key_id=self.account,

@@ -22,6 +22,20 @@ from support.matters import Matter
 
 #: Nobody waits in a test: no waits between repairs, no scrub, no graces but the discrepancies' own.
 QUICK = Reconcile(backoff_initial=0.0, backoff_max=0.0, scrub_rate=0.0)
+#: Whatever a repair or a redrive may write; what was reserved of the minute is not among it.
+_WRITTEN = (
+    "documents",
+    "ops.document_ingest_outbox",
+    "agents.agent_run",
+    "agents.agent_effect",
+    "record.understanding_part",
+    "ops.registration_repair",
+    "ops.redrive",
+    "ops.document_status_transition",
+    "ops.audit_event",
+    "inbox.item",
+)
+_ALL_ROWS = " UNION ALL ".join(f"SELECT '{table}', t::text FROM {table} t" for table in _WRITTEN)
 
 
 @dataclass
@@ -138,6 +152,10 @@ class Loop:
         return document
 
     # looking
+
+    def everything(self) -> list[tuple[str, str]]:
+        """All rows that a repair or a redrive may write."""
+        return sorted((table, row) for table, row in self.matter.rows(_ALL_ROWS))
 
     def ledger(self, document: UUID | None = None) -> list[Any]:
         """Rows of the ledger, the oldest first."""

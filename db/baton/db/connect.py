@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import UUID
 
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.orm import Session
 
 from baton.db.access import Role
 from baton.db.moments import reading
 
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session  # megabytes, for the callers that have one
+
 #: What library calls take: the caller's own open transaction, which they never commit.
-Executor: TypeAlias = Connection | Session
+Executor: TypeAlias = "Connection | Session"
 
 #: Executions after which the driver prepares a statement; its own default.
 _PREPARED_AFTER: Final = 5

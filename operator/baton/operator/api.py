@@ -6,24 +6,28 @@ ApiError
 ├── ApiMissing     there is no such object
 └── ApiRefused     the request's own fault, or a right that is missing
 
-kopf's own client lives in its event loop, and a general client library costs more memory than everything else here
-together; these calls need neither.
+kopf's own client lives in its event loop, and a client library of Kubernetes' costs more memory than everything else here
+together; these calls need neither. What carries them is there for the AWS SDK already.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
-import httpx
+import urllib3
 
 from baton.operator.access import Access
 from baton.operator.vocabulary import GROUP, VERSION, Plural
 from baton.settings.secret import Secret
 
 #: Seconds. A call that takes longer is given up; its effect is looked for before it is made again.
-_TIMEOUT: Final = httpx.Timeout(10.0, connect=3.0)
+_TIMEOUT: Final = urllib3.Timeout(connect=3.0, read=10.0)
+#: Connections that are kept at most; there are as many as threads that asked at once.
+_KEPT: Final = 100
+_DONE: Final = range(200, 300)
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 _APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
 
@@ -55,17 +59,12 @@ class Api:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._client = httpx.Client(
-            base_url=access.server,
-            verify=access.tls(),
-            timeout=_TIMEOUT,
-            trust_env=False,
-            headers={"User-Agent": "baton-operator"},
-        )
+        self._server = access.server.rstrip("/")
+        self._pool = urllib3.PoolManager(maxsize=_KEPT, timeout=_TIMEOUT, retries=False, ssl_context=access.tls())
 
     def close(self) -> None:
         """Close its connections."""
-        self._client.close()
+        self._pool.clear()
 
     def resources(self, plural: Plural, namespace: str | None) -> list[Body]:
         """Every resource of a kind.
@@ -158,26 +157,28 @@ class Api:
     ) -> dict[str, Any]:
         try:
             token = self._access.token()
-            sent = {} if token is None else {"Authorization": f"Bearer {token}"}
+            sent = {"User-Agent": "baton-operator", **({} if token is None else {"Authorization": f"Bearer {token}"})}
             sent |= {"Content-Type": "application/json"} if body is not None else {}
             content = None if body is None else json.dumps(body)
-            answer = self._client.request(method, path, content=content, headers={**sent, **(headers or {})})
-            if answer.is_success:
-                found: dict[str, Any] = answer.json()
+            answer = self._pool.request(
+                method, self._server + path, body=content, headers={**sent, **(headers or {})}, redirect=False
+            )
+            if answer.status in _DONE:
+                found: dict[str, Any] = json.loads(answer.data)
                 return found
-        except (httpx.HTTPError, OSError, ValueError) as error:
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             # its text may name the address, never what was sent
             raise ApiAway(f"the API server does not answer ({type(error).__name__})") from error
-        raise _refusal(answer, path)
+        raise _refusal(answer.status, path)
 
 
-def _refusal(answer: httpx.Response, path: str) -> ApiError:
-    code, place = answer.status_code, path.rpartition("/")[0]
-    if code == httpx.codes.CONFLICT:
+def _refusal(code: int, path: str) -> ApiError:
+    place = path.rpartition("/")[0]
+    if code == HTTPStatus.CONFLICT:
         return ApiConflict("it has changed, or is there already")
-    if code == httpx.codes.NOT_FOUND:
+    if code == HTTPStatus.NOT_FOUND:
         return ApiMissing(f"there is no such object below {place}")
-    if code == httpx.codes.TOO_MANY_REQUESTS or code >= httpx.codes.INTERNAL_SERVER_ERROR:
+    if code == HTTPStatus.TOO_MANY_REQUESTS or code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ApiAway(f"the API server answers {code}")
     return ApiRefused(f"the API server answers {code} below {place}")
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from baton.operator.conditions import Failure, Said, moment, stamped, suspended
 from baton.operator.vocabulary import ConditionType, Phase, Reason, Status
-from baton.reconcilers.redrive import OTHERS, Counts
+from baton.reconcilers.tallies import OTHERS, Counts
 from baton.reconcilers.windows import Held
 
 #: Firms that stand in a status by themselves; the rest are counted together.

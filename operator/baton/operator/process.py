@@ -57,7 +57,6 @@ def run(settings: Settings, *, stop: threading.Event) -> None:
     namespace = None if settings.operator.cluster_wide else found.namespace
     with ExitStack() as ends:
         watch = ends.enter_context(watched(settings, component="operator", version=version("baton")))
-        logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line for each call
         _prepare_metrics()
         api = Api(found)
         ends.callback(api.close)
@@ -119,7 +118,6 @@ def run(settings: Settings, *, stop: threading.Event) -> None:
         pens.begin("scribe of redrives", redrive_scribe.run, wake=redrive_scribe.end)
 
         def turned(leads: bool) -> None:  # noqa: FBT001 - as the election says it
-            metrics.OPERATOR_LEADS.set(int(leads))
             metrics.OPERATOR_LEADS.set(int(leads))
             supervisor.turned(roster, leads=leads)
             crew.turned(redrives, leads=leads)

@@ -47,6 +47,11 @@ def phase_of(wanted: Wanted) -> Phase:
     return Phase(told) if told in set(Phase) else Phase.PENDING
 
 
+def is_planned(wanted: Wanted) -> bool:
+    """Whether its status says what would be done."""
+    return phase_of(wanted) is Phase.PLANNED and "planned" in (wanted.status or {})
+
+
 def unfinished(redrives: Roster, place: Place) -> list[Wanted]:
     """The redrives of a place that are not at their end, the oldest first."""
     found = [each for each in redrives.all() if not phase_of(each).final and place_of(each) == place]

@@ -21,7 +21,7 @@ from baton.operator.api import Api, ApiAway
 from baton.operator.bases import Base, HeldBack
 from baton.operator.courses import Course
 from baton.operator.failures import ObserveOnly, ReconcilerMissing, Stopped, failure_of
-from baton.operator.redrives import Place, is_dry, per_minute, phase_of, request_of, unfinished
+from baton.operator.redrives import Place, is_dry, is_planned, per_minute, phase_of, request_of, unfinished
 from baton.operator.roster import Roster
 from baton.operator.scribe import Report
 from baton.operator.specs import Key, SpecInvalid, Wanted
@@ -29,7 +29,7 @@ from baton.operator.standing import fit
 from baton.operator.vocabulary import Phase
 from baton.reconcilers import redrive
 from baton.reconcilers.redrive import Progress as Kept
-from baton.reconcilers.redrive import Redriver, RedriveRefused, State
+from baton.reconcilers.redrive import Redriver, RedriveRefused, Request, State
 from baton.reconcilers.rehearsal import Rehearsal
 from baton.reconcilers.results import Mode
 from baton.settings.model import Settings
@@ -144,7 +144,8 @@ class RedriveLoop:
     def _hurry(self) -> None:
         """Something has changed that may be what somebody waits for."""
         for job in self._jobs.values():
-            if job.course.failure is not None or job.course.held is not None:
+            course = job.course
+            if course.failure is not None or course.held is not None or course.phase is Phase.PLANNED:
                 job.due = 0.0
 
     def _job(self, wanted: Wanted) -> _Job:
@@ -202,10 +203,6 @@ class RedriveLoop:
         kept = redrive.find(base.engine, UUID(job.wanted.key.uid))
         if kept is not None:
             return self._go_on(job, base, kept)
-        return self._plan(job, base)
-
-    def _plan(self, job: _Job, base: Base) -> float:
-        """Look at one more page of what would be done; after the last of them begin."""
         try:
             request = request_of(job.wanted)
         except SpecInvalid as error:
@@ -215,6 +212,12 @@ class RedriveLoop:
                 raise Refused from ObserveOnly(f"the reconciler {self._place.reconciler} only observes")
             with base.engine.connect() as connection:
                 base.allowed(connection)
+        if job.course.plan is None:
+            return self._plan(job, base, request)
+        return self._begin(job, base, request)
+
+    def _plan(self, job: _Job, base: Base, request: Request) -> float:
+        """Look at one more page of what would be done."""
         if job.rehearsal is None:
             job.rehearsal = Rehearsal(base.engine, request.selector, ground_of=base.ground)
         job.rehearsal.step()
@@ -225,7 +228,12 @@ class RedriveLoop:
         phase = Phase.FINISHED if job.course.dry else Phase.PLANNED
         going = replace(job.course, phase=phase, plan=counts, planned_all=complete, failure=None, held=None)
         self._tell(job, going)
-        if job.course.dry:
+        return _LOOK
+
+    def _begin(self, job: _Job, base: Base, request: Request) -> float:
+        """Begin, once the plan can be read: whoever dies in between, nothing is done that nobody was told before."""
+        if not is_planned(job.wanted):
+            self._tell(job, replace(job.course, failure=None, held=None))
             return _LOOK
         try:
             redrive.begin(base.engine, request)

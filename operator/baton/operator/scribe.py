@@ -105,6 +105,8 @@ class Scribe:
                 self._roster.drop(key.uid)
             except ApiError as error:
                 _log.warning("a status was not written", exc_info=error, extra=fields.of(loop=str(key)))
+            except Exception as error:  # noqa: BLE001 - one resource's status is no reason to leave the others' lying
+                _log.error("a status could not be made", exc_info=error, extra=fields.of(loop=str(key)))
             self._beat()
         return True
 

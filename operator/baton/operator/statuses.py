@@ -56,8 +56,18 @@ def worth_writing(patch: Mapping[str, Any], *, before: Mapping[str, Any] | None)
         return True
     if patch.get(_AGEING) is None:
         return False
-    old = (stood.get(_AGEING) or {}).get("endedAt")
-    return old is None or datetime.fromisoformat(patch[_AGEING]["endedAt"]) - datetime.fromisoformat(old) >= QUIET
+    return _apart((stood.get(_AGEING) or {}).get("endedAt"), patch[_AGEING]["endedAt"])
+
+
+def _apart(old: object, new: str) -> bool:
+    """Whether two passes ended so long after each other that the later one is told; of what is no moment it is.
+
+    Either may be the later one: a clock was set back, or somebody else wrote the status.
+    """
+    try:
+        return abs(datetime.fromisoformat(new) - datetime.fromisoformat(str(old))) >= QUIET
+    except (ValueError, TypeError, OverflowError):
+        return True
 
 
 def _of_pass(result: PassResult, ended: datetime) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-import boto3
 import botocore.loaders
 import botocore.session
 from botocore.config import Config
@@ -61,7 +60,7 @@ class Clients:
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
         self._hooks: dict[Service, list[tuple[str, Callable[..., Any]]]] = {service: [] for service in Service}
-        self._session: boto3.session.Session | None = None
+        self._session: botocore.session.Session | None = None
 
     @property
     def sqs(self) -> SQSClient:
@@ -161,7 +160,7 @@ class Clients:
             request_checksum_calculation="when_required" if presigning else None,
         )
         with translated(service, "client"):
-            return self._shared_session().client(
+            return self._shared_session().create_client(
                 service.value,
                 config=config,
                 endpoint_url=endpoint,
@@ -170,15 +169,13 @@ class Clients:
                 aws_session_token=None if token is None else token.reveal(),
             )
 
-    def _shared_session(self) -> boto3.session.Session:
+    def _shared_session(self) -> botocore.session.Session:
         if self._session is None:
-            core = botocore.session.Session()
-            core.register_component("data_loader", _loader())
-            found = boto3.session.Session(botocore_session=core, region_name=self._aws.region)
-            region: str | None = found.region_name  # the stubs promise more than the SDK keeps
-            if region is None:
-                core.set_config_variable("region", "us-east-1")
-            self._session = found
+            session = botocore.session.Session()
+            session.register_component("data_loader", _loader())
+            region = self._aws.region or session.get_config_variable("region") or "us-east-1"
+            session.set_config_variable("region", region)
+            self._session = session
         return self._session
 
     def _hook(self, service: Service, name: str, handler: Callable[..., Any]) -> None:

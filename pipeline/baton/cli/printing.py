@@ -7,14 +7,14 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from enum import Enum
-from typing import Any, Final
-from uuid import UUID
+from typing import Final
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from baton.db.jsonforms import encoded
 
 #: Columns of a page that is not a terminal: wide enough that lines are whole, for grep.
 _PAGE: Final = 240
@@ -32,11 +32,11 @@ def print_json(value: object) -> None:
     """One JSON value on standard output; times are UTC. What the output cannot carry as it is (a file's name may be no
     text at all) makes it all ASCII.
     """
-    written = json.dumps(value, indent=2, ensure_ascii=False, default=_encoded)
+    written = json.dumps(value, indent=2, ensure_ascii=False, default=encoded)
     try:
         written.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        written = json.dumps(value, indent=2, default=_encoded)
+        written = json.dumps(value, indent=2, default=encoded)
     click.echo(written)
 
 
@@ -94,13 +94,3 @@ def listed(words: Iterable[str]) -> str:
 def _turns(character: str) -> bool:
     """Whether it changes the direction of writing, by which a name can read as another."""
     return character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f"
-
-
-def _encoded(value: object) -> Any:
-    if isinstance(value, UUID):
-        return str(value)
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, Enum):
-        return value.value
-    raise TypeError(f"{type(value).__name__} has no place in JSON")

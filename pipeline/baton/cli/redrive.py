@@ -18,15 +18,16 @@ from baton.cli.failures import CommandFailed
 from baton.cli.identities import firm_id, matter_id
 from baton.cli.printing import console, plain, print_json, table
 from baton.cli.processes import stop_on_signals
-from baton.cli.ranges import Number
 from baton.cli.stations import Station, open_station
 from baton.db.states import FailureKind, ProcessingStatus, RegistrationStatus
 from baton.reconcilers import redrive, rehearsal
 from baton.reconcilers.aspects import Aspect
 from baton.reconcilers.explain import ground_of
-from baton.reconcilers.redrive import Counts, Progress, RedriveRefused, Request, State
+from baton.reconcilers.redrive import Progress, RedriveRefused, Request, State
 from baton.reconcilers.selection import Selector, SelectorRefused
+from baton.reconcilers.tallies import Counts
 from baton.settings.exits import Exit
+from baton.settings.options import Number
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -16,11 +16,11 @@ from baton.cli.files import LocalFile, collect
 from baton.cli.following import follow
 from baton.cli.identities import matter_id, text_of
 from baton.cli.printing import console, print_json, printable
-from baton.cli.ranges import Number
 from baton.cli.sights import Sight, all_at_rest
 from baton.cli.status import print_sights
 from baton.cli.uploading import Result, Uploaded, Uploader
 from baton.settings.exits import Exit
+from baton.settings.options import Number
 
 _MARKS: Final = {Result.UPLOADED: "uploaded", Result.ALREADY_THERE: "was there", Result.FAILED: "FAILED"}
 

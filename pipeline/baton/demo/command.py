@@ -25,6 +25,7 @@ from baton.demo.verdicts import Summary, as_json
 from baton.demo.views import watching
 from baton.settings.exits import Exit
 from baton.settings.inheriting import in_ci
+from baton.settings.options import Number
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -45,7 +46,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.option("--kill/--no-kill", default=True, show_default=True, help="Kill processes and let things go wrong.")
 @click.option(
     "--patience",
-    type=click.FloatRange(min=10, max=3600),
+    type=Number(min=10, max=3600),
     default=300.0,
     show_default=True,
     help="Seconds after which a document that still moves counts as lost.",

@@ -21,7 +21,6 @@ from typing import Final
 
 import psycopg
 from sqlalchemy import Connection, Engine, RootTransaction, event
-from sqlalchemy.orm import Session
 
 from baton.db.connect import Executor
 from baton.db.states import LANE_OF, EventType, Lane
@@ -53,7 +52,9 @@ def after_commit(executor: Executor, event_type: EventType) -> None:
     Nothing is sent when it is rolled back. A savepoint's end decides nothing: what is registered inside one that is
     rolled back wakes relays at the outer commit, which find nothing. Never raises for a fault of the database.
     """
-    connection = executor.connection(bind_arguments={"clause": outbox}) if isinstance(executor, Session) else executor
+    connection = (
+        executor if isinstance(executor, Connection) else executor.connection(bind_arguments={"clause": outbox})
+    )
     transaction = connection.get_transaction()
     if transaction is None:  # the executor writes outside of any transaction that could be observed
         return

@@ -6,15 +6,17 @@ What is found is one of a closed set. A store that fails is none of them: it is 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from baton.aws.errors import ObjectMissing, ObjectTooLarge
 from baton.aws.objects import Store
-from baton.contract.artifacts import Artifact, parse_artifact
 from baton.contract.errors import ArtifactError, ArtifactTooLarge
 from baton.db.states import RunState
 from baton.runs import messages
 from baton.runs.rows import Run
+
+if TYPE_CHECKING:
+    from baton.contract.artifacts import Artifact
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,9 @@ def look(store: Store, run: Run, *, max_bytes: int) -> Delivered | Rejected | No
         return None
     except ObjectTooLarge:
         return Rejected(ArtifactTooLarge.code, ArtifactTooLarge.message)
+    # a tenth of what a process weighs, for those who meet no artifact
+    from baton.contract.artifacts import parse_artifact  # noqa: PLC0415
+
     try:
         artifact = parse_artifact(data, expected_schema=run.result_schema, run_id=run.run_id, max_bytes=max_bytes)
     except ArtifactError as error:

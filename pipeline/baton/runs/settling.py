@@ -13,7 +13,6 @@ from uuid import UUID
 
 from sqlalchemy import Engine, insert, select, update
 
-from baton.contract.artifacts import dump_effects
 from baton.db.connect import Executor
 from baton.db.states import EventType, RunState
 from baton.db.tables import agent_effect, agent_run, outbox
@@ -148,6 +147,9 @@ def tell_late(run: Run) -> None:
 
 
 def _effects(run: Run, delivered: Delivered) -> list[dict[str, object]]:
+    # whoever has an artifact has it imported
+    from baton.contract.artifacts import dump_effects  # noqa: PLC0415
+
     return [
         {
             "firm_id": run.firm_id,

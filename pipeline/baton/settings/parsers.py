@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from baton.settings.secret import Secret
 
@@ -25,6 +25,62 @@ _FALSE: Final = frozenset({"0", "false", "no", "off"})
 _QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,75}(\.fifo)?", re.ASCII)
 #: Of a database's URL, as SQLAlchemy reads it: the password ends at its first @.
 _CREDENTIALS: Final = re.compile(r"^[^:/]*(?::[^@]*)?@")
+#: The rest of it: a host, perhaps a port, perhaps a database.
+_SERVER: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\[\]:/]{0,253})(?::\d{1,5})?(?:/.*)?")
+#: What may stand behind its ``?``: libpq's own options. The driver takes others, too, and one of them switches
+#: transactions off; of libpq's own are missing which would make another kind of connection, or write keys to a file.
+_POSTGRES_OPTIONS: Final = frozenset(
+    [
+        "application_name",
+        "channel_binding",
+        "client_encoding",
+        "connect_timeout",
+        "dbname",
+        "fallback_application_name",
+        "gssdelegation",
+        "gssencmode",
+        "gsslib",
+        "host",
+        "hostaddr",
+        "keepalives",
+        "keepalives_count",
+        "keepalives_idle",
+        "keepalives_interval",
+        "krbsrvname",
+        "load_balance_hosts",
+        "max_protocol_version",
+        "min_protocol_version",
+        "oauth_client_id",
+        "oauth_client_secret",
+        "oauth_issuer",
+        "oauth_scope",
+        "options",
+        "passfile",
+        "password",
+        "port",
+        "require_auth",
+        "requirepeer",
+        "scram_client_key",
+        "scram_server_key",
+        "service",
+        "ssl_max_protocol_version",
+        "ssl_min_protocol_version",
+        "sslcert",
+        "sslcertmode",
+        "sslcompression",
+        "sslcrl",
+        "sslcrldir",
+        "sslkey",
+        "sslmode",
+        "sslnegotiation",
+        "sslpassword",
+        "sslrootcert",
+        "sslsni",
+        "target_session_attrs",
+        "tcp_user_timeout",
+        "user",
+    ]
+)
 _BUCKET_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
 
 
@@ -172,9 +228,15 @@ def postgres_url(raw: str) -> Secret:
     if separator and scheme in {"postgres", "postgresql", "postgresql+psycopg"} and rest:
         if not raw.isprintable() or " " in raw:
             raise ValueError("holds spaces or characters that cannot be printed")
-        server = _CREDENTIALS.sub("", rest.partition("?")[0])
+        address, _, query = rest.partition("?")
+        server = _CREDENTIALS.sub("", address)
         if "@" in server:  # drivers would take the password's end for the host, and name it in their errors
             raise ValueError("holds an @ too many: in a password it is written %40")
+        if _SERVER.fullmatch(server) is None or any(len(label) > 63 for label in server.partition("/")[0].split(".")):
+            raise ValueError("names no host and port that there can be")
+        options = parse_qsl(query, keep_blank_values=True)
+        if any(name not in _POSTGRES_OPTIONS or (name == "port" and not value.isdecimal()) for name, value in options):
+            raise ValueError("has an option behind the ? that is none of Postgres'")
         return Secret(f"postgresql+psycopg://{rest}")
     raise ValueError("is not a URL of the form postgresql://user:password@host:port/database")
 

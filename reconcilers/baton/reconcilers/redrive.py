@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -37,7 +37,8 @@ from baton.reconcilers.judging import judge
 from baton.reconcilers.planning import Ground
 from baton.reconcilers.results import Effect
 from baton.reconcilers.rows import Case, Repaired
-from baton.reconcilers.selection import Selector, kept, page
+from baton.reconcilers.selection import Selector, page
+from baton.reconcilers.tallies import ABSENT, ACTS, BUSY, FAILED, OTHERS, Counts
 from baton.settings.model import Settings
 from baton.telemetry import fields
 
@@ -47,13 +48,6 @@ _log = logging.getLogger(__name__)
 BY_HAND: Final = "redrive"
 #: Documents locked at once.
 BATCH: Final = 20
-#: Firms that are counted by name; the rest are counted together.
-_FIRMS: Final = 500
-OTHERS: Final = "others"
-#: Documents that were named, and are not there, or are deleted.
-ABSENT: Final = "no such document"
-_BUSY: Final = "busy"
-_FAILED: Final = "failed"
 _LOCK_TIMEOUT: Final = text("SET LOCAL lock_timeout = '2s'")
 
 
@@ -77,66 +71,6 @@ class Request:
     selector: Selector
     reason: str
     requested_by: str
-
-
-@dataclass(slots=True)
-class Counts:
-    """What was found and done, by firm; aspects of documents."""
-
-    firms: dict[str, Counter[str]] = field(default_factory=dict)
-    examined: int = 0
-    """Rows of documents that were looked at."""
-
-    def note(self, firm: UUID | str, what: str, number: int = 1) -> None:
-        """Count."""
-        name = str(firm)
-        if name not in self.firms and len(self.firms) >= _FIRMS:
-            name = OTHERS
-        self.firms.setdefault(name, Counter())[what] += number
-
-    @property
-    def totals(self) -> Counter[str]:
-        """Over all firms."""
-        return sum(self.firms.values(), Counter())
-
-    @property
-    def redriven(self) -> int:
-        """Aspects that were (or would be) redriven."""
-        return sum(number for what, number in self.totals.items() if what in _ACTS)
-
-    @property
-    def left(self) -> dict[str, int]:
-        """What was left alone, by the reason."""
-        return {what: number for what, number in self.totals.items() if what not in _ACTS}
-
-    @property
-    def failed(self) -> int:
-        """Documents that were busy, or whose redrive failed."""
-        totals = self.totals
-        return totals[_BUSY] + totals[_FAILED]
-
-    def as_json(self) -> dict[str, Any]:
-        """What is kept of it."""
-        return {"examined": self.examined, "firms": {name: dict(counts) for name, counts in self.firms.items()}}
-
-    @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> Counts:
-        """Read what :meth:`as_json` wrote.
-
-        :raises SelectorRefused: it makes no sense: somebody else wrote it.
-        """
-        return kept(written, cls._of)
-
-    @classmethod
-    def _of(cls, written: Mapping[str, Any]) -> Counts:
-        firms = {
-            name: Counter({what: int(number) for what, number in counts.items()})
-            for name, counts in written.get("firms", {}).items()
-        }
-        return cls(firms, int(written.get("examined", 0)))
-
-
-_ACTS: Final = frozenset(choice.value for choice in Choice if choice.acts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,30 +206,53 @@ class Redriver:
         self, connection: Connection, document_id: UUID, request: Request, *, counts: Counts, ground: Ground
     ) -> bool:
         """Redrive whatever of the document is meant; returns whether anything was written."""
-        noted: list[str] = []
-        firm: UUID | str = OTHERS
         try:
             with connection.begin_nested():
                 document = lock_document(connection, document_id)
                 if document is None or not document.live:
                     return False
-                firm = document.firm_id
                 noted = list(self._aspects(connection, document, request, ground=ground))
         except Exception as error:
             if blame(error) is Blame.DATABASE and not _is_lock(error):
                 raise
-            noted = [_BUSY if _is_lock(error) else _FAILED]
+            why = BUSY if _is_lock(error) else FAILED
             _log.warning("a document was not redriven", exc_info=error, extra=fields.of(document=document_id))
+            counts.note(self._passed_over(connection, document_id, request, ground=ground, why=why), why)
+            return False
         for what in noted:
-            counts.note(firm, what)
-        return any(what in _ACTS for what in noted)
+            counts.note(document.firm_id, what)
+        return any(what in ACTS for what in noted)
+
+    def _passed_over(
+        self, connection: Connection, document_id: UUID, request: Request, *, ground: Ground, why: str
+    ) -> UUID | str:
+        """Write into the ledger what could not be done of a document that is busy or failed; returns its firm.
+
+        Read without the lock that could not be had: what it says is what was seen, and nothing depends on it. Where that
+        fails, too, the document stands in the log alone.
+        """
+        try:
+            with connection.begin_nested():
+                document = read_document(connection, document_id)
+                if document is None:
+                    return OTHERS
+                for aspect, verdict in judge(connection, [document.id], ground=ground).get(document.id, {}).items():
+                    named = request.selector.names(document.id)
+                    if choose(aspect, verdict, request.selector, named=named) is not Choice.NOTHING:
+                        _enter(connection, document, aspect, verdict, request=request, action=why)
+        except Exception as error:
+            if blame(error) is Blame.DATABASE and not _is_lock(error):
+                raise
+            _log.warning("a document is missing in the ledger", exc_info=error, extra=fields.of(document=document_id))
+            return OTHERS
+        return document.firm_id
 
     def _aspects(
         self, connection: Connection, document: Document, request: Request, *, ground: Ground
     ) -> Iterator[str]:
         done = _done_before(connection, document.id, request.id)
         verdicts = judge(connection, [document.id], ground=ground).get(document.id, {})
-        acted = False
+        acted, chosen = False, bool(done)
         for aspect, before in verdicts.items():
             if aspect.value in done:
                 continue
@@ -306,6 +263,7 @@ class Redriver:
             choice = choose(aspect, verdict, request.selector, named=request.selector.names(document.id))
             if choice is Choice.NOTHING:
                 continue
+            chosen = True
             if choice.acts:
                 if not self._act(connection, found, aspect, verdict, choice=choice, request=request):
                     continue
@@ -314,6 +272,10 @@ class Redriver:
                 # whoever asked for it looks in the ledger for what was left alone, and why
                 _enter(connection, found, aspect, verdict, request=request, action=choice.value)
             yield choice.value
+        if not chosen and request.selector.names(document.id):
+            for aspect, verdict in islice(verdicts.items(), 1):
+                _enter(connection, document, aspect, verdict, request=request, action=Choice.NOTHING.value)
+                yield Choice.NOTHING.value
 
     def _act(
         self,
@@ -360,13 +322,19 @@ def _enter(
         # under its own name it would count as one of the attempts after which a discrepancy fails visibly
         discrepancy=BY_HAND,
         action=action,
-        effect=Effect.LEFT if repaired is None else Effect.REPAIRED,
+        effect=_effect(action, repaired),
         requested_by=request.requested_by,
         reason=request.reason,
         ticket_id=None if repaired is None else repaired.ticket_id,
         run_id=None if repaired is None else repaired.run_id,
         detail={"redrive": str(request.id), "found": verdict.name if found is None else found.name},
     )
+
+
+def _effect(action: str, repaired: Repaired | None) -> Effect:
+    if repaired is not None:
+        return Effect.REPAIRED
+    return Effect.ERROR if action == FAILED else Effect.LEFT
 
 
 def _read(connection: Connection, request_id: UUID) -> Progress | None:
@@ -388,10 +356,14 @@ def _read(connection: Connection, request_id: UUID) -> Progress | None:
 
 
 def _done_before(connection: Connection, document_id: UUID, request_id: UUID) -> frozenset[str]:
-    """Aspects that the request has redriven or left already; by the index on document."""
+    """Aspects that the request has redriven or left already, for whatever but being busy; by the index on document."""
     r = registration_repair.c
     rows = connection.scalars(
-        select(r.aspect).where(r.document_id == document_id, r.detail["redrive"].astext == str(request_id))
+        select(r.aspect).where(
+            r.document_id == document_id,
+            r.detail["redrive"].astext == str(request_id),
+            r.action.not_in((BUSY, FAILED)),
+        )
     )
     return frozenset(rows)
 

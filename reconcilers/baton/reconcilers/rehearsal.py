@@ -11,8 +11,9 @@ from sqlalchemy import Connection, Engine, select
 from baton.db.tables import documents
 from baton.reconcilers.choosing import Choice, choose
 from baton.reconcilers.judging import judge
-from baton.reconcilers.redrive import ABSENT, OTHERS, Counts, Grounds
+from baton.reconcilers.redrive import Grounds
 from baton.reconcilers.selection import Selector, page
+from baton.reconcilers.tallies import ABSENT, OTHERS, Counts
 
 _PAGE: Final = 250
 
@@ -42,10 +43,11 @@ class Rehearsal:
             self._seen.update(fresh)
             firms = _firms(connection, fresh)
             for document_id, verdicts in judge(connection, fresh, ground=ground).items():
-                for aspect, verdict in verdicts.items():
-                    choice = choose(aspect, verdict, self._selector, named=self._selector.names(document_id))
-                    if choice is not Choice.NOTHING:
-                        self.counts.note(firms[document_id], choice)
+                named = self._selector.names(document_id)
+                choices = [choose(aspect, verdict, self._selector, named=named) for aspect, verdict in verdicts.items()]
+                meant = [choice.value for choice in choices if choice is not Choice.NOTHING]
+                for what in meant or ([Choice.NOTHING.value] if named and choices else []):
+                    self.counts.note(firms[document_id], what)
         self._after = found.after
         self.complete = found.after is None
 

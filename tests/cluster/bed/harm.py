@@ -26,10 +26,13 @@ def repaired(loop: Loop, count: int) -> bool:
 
 
 @contextmanager
-def held(world: Cluster) -> Iterator[None]:
-    """Nobody reads a document within the block: whoever asks waits for a lock."""
+def held(world: Cluster, table: str = "documents", *, mode: str = "ACCESS EXCLUSIVE") -> Iterator[None]:
+    """Nobody reads a document within the block: whoever asks waits for a lock.
+
+    :param mode: ``SHARE``: nobody writes, and everybody reads.
+    """
     with world.database.preparer.begin() as connection:
-        connection.execute(text("LOCK TABLE documents IN ACCESS EXCLUSIVE MODE"))
+        connection.execute(text(f"LOCK TABLE {table} IN {mode} MODE"))
         yield
 
 

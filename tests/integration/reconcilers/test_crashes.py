@@ -36,26 +36,6 @@ REPAIRED: Final = [
     for aspect in row.aspects
     if aspect in ASPECTS
 ]
-#: Whatever a repair may write; what it reserved of the minute is not among it.
-TABLES: Final = (
-    "documents",
-    "ops.document_ingest_outbox",
-    "agents.agent_run",
-    "agents.agent_effect",
-    "record.understanding_part",
-    "ops.registration_repair",
-    "ops.document_status_transition",
-    "ops.audit_event",
-    "inbox.item",
-)
-
-
-_ALL_ROWS: Final = " UNION ALL ".join(f"SELECT '{table}', t::text FROM {table} t" for table in TABLES)
-
-
-def everything(loop: Loop) -> list[tuple[str, str]]:
-    """All rows that a repair may write."""
-    return sorted((table, row) for table, row in loop.matter.rows(_ALL_ROWS))
 
 
 @pytest.fixture
@@ -88,7 +68,7 @@ def test_a_crash_at_any_step_of_any_repair_leaves_nothing_or_all_of_it(loop: Loo
     with loop.database.preparer.begin() as connection:
         write_one(connection, loop.matter, troubles()[name, aspect])
     finding = the_finding(loop, name, aspect)
-    before = everything(loop)
+    before = loop.everything()
     engine = loop.database.engine(Role.RECONCILER)
     fuse = Fuse(engine)
     repairer = Repairer(engine=engine, settings=loop.settings, store=loop.store, requested_by="test")
@@ -101,7 +81,7 @@ def test_a_crash_at_any_step_of_any_repair_leaves_nothing_or_all_of_it(loop: Loo
             done = repairer.repair([finding], ground=ground)
         except Crash:
             crashed.append(fuse.reached[-1])
-            assert everything(loop) == before, f"something stands of a repair that crashed before {crashed[-1]}"
+            assert loop.everything() == before, f"something stands of a repair that crashed before {crashed[-1]}"
             continue
         break
     else:

@@ -20,15 +20,17 @@ from baton.outbox import envelope
 from baton.outbox.relay import Relay
 from baton.outbox.senders import QueueSender
 from baton.outbox.tickets import TICKET_COLUMNS, Ticket, as_ticket
-from baton.reconcilers import redrive, rehearsal
+from baton.reconcilers import choosing, redrive, rehearsal, tallies
 from baton.reconcilers.aspects import Aspect
 from baton.reconcilers.choosing import Choice
 from baton.reconcilers.explain import ground_of
 from baton.reconcilers.redrive import Progress, Redriver, RedriveRefused, Request, State
+from baton.reconcilers.rows import Case
 from baton.reconcilers.selection import Selector, SelectorRefused
 from baton.settings.work import Relay as RelaySettings
 from support.aws_accounts import AwsAccount
 from support.dispatching import Desk
+from support.fuses import Crash, Fuse
 from support.matters import Matter
 from support.reconciling import Loop
 from support.scripted_agent import ScriptedAgent, status
@@ -230,7 +232,7 @@ def test_an_interrupted_redrive_goes_on_where_it_stopped_and_does_nothing_twice(
     stop = threading.Event()
     batches: list[int] = []
 
-    def tell(counts: redrive.Counts) -> None:
+    def tell(counts: tallies.Counts) -> None:
         batches.append(counts.redriven)
         if len(batches) == 2:
             stop.set()
@@ -242,7 +244,7 @@ def test_an_interrupted_redrive_goes_on_where_it_stopped_and_does_nothing_twice(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(redrive.Counts, "as_json", dies)
+        patched.setattr(tallies.Counts, "as_json", dies)
         with pytest.raises(KeyboardInterrupt):
             _redriver(loop).batch(request)
     assert loop.matter.count("documents", "registration_status = 'queued'") == 6
@@ -306,7 +308,79 @@ def test_a_document_that_is_busy_stops_no_other(loop: Loop) -> None:
         holder.exec_driver_sql(f"SELECT 1 FROM documents WHERE id = '{documents[1]}' FOR NO KEY UPDATE")
         done = _run(loop, _request(Selector(documents=tuple(documents))))
     assert (done.counts.redriven, done.counts.failed) == (2, 1)
+    assert set(done.counts.firms) == {str(loop.matter.firm)}
     assert _status(loop, documents[1]) is RegistrationStatus.REGISTRATION_FAILED
+    (row,) = loop.ledger(documents[1])
+    assert (row.result, row.action, row.detail["redrive"]) == ("left", "busy", str(done.request.id))
+
+
+def test_a_document_whose_redrive_fails_stands_in_the_ledger(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an error, with whose request it was; nothing of it was changed, and a second request may try again."""
+    documents = [_failed(loop) for _ in range(3)]
+
+    def fails(choice: Choice, case: Case, *more: Any, **named: Any) -> Any:
+        found = choosing.carry_out(choice, case, *more, **named)
+        if case.document.id == documents[1]:
+            raise ValueError("a row that cannot be counted with")
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(redrive, "carry_out", fails)
+        done = _run(loop, _request(Selector(documents=tuple(documents))))
+    assert (done.state, done.counts.redriven, done.counts.failed) == (State.FINISHED, 2, 1)
+    assert _status(loop, documents[1]) is RegistrationStatus.REGISTRATION_FAILED
+    (row,) = loop.ledger(documents[1])
+    assert (row.result, row.action, row.requested_by) == ("error", "failed", "ada")
+    assert _run(loop, _request(Selector(documents=(documents[1],)))).counts.redriven == 1
+
+
+def test_who_comes_by_again_after_being_busy_is_redriven(loop: Loop) -> None:
+    """The ledger's row of having been busy is no row of having been done."""
+    document = _failed(loop)
+    request = _request(Selector(documents=(document,)))
+    with loop.database.engine(Role.REGISTRAR).begin() as holder:
+        holder.exec_driver_sql(f"SELECT 1 FROM documents WHERE id = '{document}' FOR NO KEY UPDATE")
+        assert _run(loop, request).counts.failed == 1
+    loop.matter.prepare("UPDATE ops.redrive SET state = 'running', cursor = NULL, finished_at = NULL")
+    again = _redriver(loop).run(request, stop=threading.Event(), tell=lambda counts: None)
+    assert again.counts.redriven == 1
+    assert [row.result for row in loop.ledger(document)] == ["left", "repaired"]
+
+
+def test_a_crash_at_any_statement_of_a_batch_leaves_nothing_or_all_of_it(loop: Loop) -> None:
+    """What is chosen, what is left and what needs nothing: no cursor, no ticket, no row of the ledger before the commit."""
+    loop.consumers()
+    failed, queued, healthy = [_failed(loop) for _ in range(2)], loop.queued()[0], loop.matter.registered()
+    request = _request(Selector(documents=(*failed, queued, healthy, uuid7()), aspects=(Aspect.REGISTRATION,)))
+    engine = loop.database.engine(Role.RECONCILER)
+    fuse = Fuse(engine)
+    redrive.begin(engine, request)
+    before, crashed = loop.everything(), []
+    for step in range(1, 200):
+        fuse.light(step)
+        try:
+            done = _redriver(loop).batch(request)
+        except Crash:
+            crashed.append(fuse.reached[-1])
+            assert loop.everything() == before, f"something stands of a batch that crashed before {crashed[-1]}"
+            continue
+        break
+    else:
+        raise AssertionError("the batch never came to its end")
+    fuse.light(0)
+    assert crashed[-1] == "COMMIT"
+    assert len(crashed) > 20
+    assert done is not None
+    assert done.counts.totals == {
+        Choice.RETRY: 2,
+        Choice.LEFT_TO_RELAY: 1,
+        Choice.NOTHING: 1,
+        tallies.ABSENT: 1,
+    }
+    assert _redriver(loop).batch(request) is None
+    assert sorted((row.document_id, row.result) for row in loop.ledger()) == sorted(
+        [*((each, "repaired") for each in failed), (queued, "left"), (healthy, "left")]
+    )
 
 
 def test_the_rate_is_kept(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,9 +468,9 @@ def test_what_was_chosen_and_left_alone_stands_in_the_ledger_with_why(loop: Loop
     """Once for each request; documents that are not there are counted; it is none of the attempts that are counted."""
     loop.consumers()
     queued, failed = loop.queued()[0], _failed(loop)
-    gone = loop.matter.document()
+    gone, healthy = loop.matter.document(), loop.matter.registered()
     loop.matter.prepare("UPDATE documents SET deleted_at = app.clock() WHERE id = :id", id=gone)
-    request = _request(Selector(documents=(queued, failed, gone, uuid7())))
+    request = _request(Selector(documents=(queued, failed, gone, healthy, uuid7()), aspects=(Aspect.REGISTRATION,)))
     counts, _ = rehearsal.preview(
         loop.database.engine(Role.OBSERVER),
         request.selector,
@@ -404,8 +478,9 @@ def test_what_was_chosen_and_left_alone_stands_in_the_ledger_with_why(loop: Loop
         most=100,
     )
     done = _run(loop, request)
-    assert done.counts.left == counts.left == {Choice.LEFT_TO_RELAY: 1, redrive.ABSENT: 2}
-    (left,) = [row for row in loop.ledger() if row.result == "left"]
+    assert done.counts.left == counts.left == {Choice.LEFT_TO_RELAY: 1, Choice.NOTHING: 1, tallies.ABSENT: 2}
+    (left,) = [row for row in loop.ledger(queued) if row.result == "left"]
+    assert [(row.result, row.action) for row in loop.ledger(healthy)] == [("left", Choice.NOTHING)]
     assert (left.document_id, left.action, left.discrepancy) == (queued, Choice.LEFT_TO_RELAY, redrive.BY_HAND)
     assert (left.requested_by, left.detail["redrive"]) == ("ada", str(request.id))
     assert [row.document_id for row in loop.ledger() if row.result == "repaired"] == [failed]

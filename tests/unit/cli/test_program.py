@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from baton.cli.sights import COUNTED, Counts
 from baton.db.errors import StartupRefusal
 from baton.db.states import ProcessingStatus, RegistrationStatus
 from baton.documents.errors import UnknownDocument
+from baton.operator.plugin.main import program as kubectl_baton
 from baton.settings.errors import SettingsError
 from baton.settings.exits import Exit
 
@@ -50,11 +52,40 @@ def test_a_command_imports_what_it_needs_and_no_more() -> None:
     for arguments, unwanted in (
         (["--version"], ["baton.extraction", "pypdfium2", "baton.demo"]),
         (["show", "--help"], ["pypdfium2", "baton.runs"]),
+        (["status", "--help"], ["pydantic", "httpx", "sqlalchemy.orm"]),
+        (["redrive", "--help"], ["pydantic", "httpx", "sqlalchemy.orm"]),
     ):
         ran = subprocess.run(
             [sys.executable, "-c", script.format(arguments, unwanted)], capture_output=True, text=True, check=False
         )
         assert ran.returncode == 0, ran
+
+
+def options(command: click.Command, name: str) -> Iterator[tuple[str, click.Parameter]]:
+    """Every parameter of a command and of those below it."""
+    for each in command.params:
+        yield name, each
+    if isinstance(command, click.Group):
+        for below in command.list_commands(click.Context(command)):
+            found = command.get_command(click.Context(command), below)
+            assert found is not None
+            yield from options(found, below)
+
+
+@pytest.mark.parametrize("given", ["nan", "inf", "-inf", "1e999"])
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        pytest.param(each, id=f"{name} {each.name}")
+        for program in (group, kubectl_baton)
+        for name, each in options(program, program.name or "")
+        if isinstance(each.type, click.types.FloatParamType)
+    ],
+)
+def test_a_number_that_is_not_finite_is_refused(parameter: click.Parameter, given: str) -> None:
+    """By every option of both programs that takes a number; a wait for `nan` seconds has no end."""
+    with pytest.raises(click.BadParameter):
+        parameter.type.convert(given, parameter, None)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from baton.operator.roster import Change, Roster
 from baton.operator.specs import Key, SpecInvalid, Wanted
 from baton.operator.vocabulary import Phase, Reason
 from baton.reconcilers.choosing import Choice
-from baton.reconcilers.redrive import ABSENT, OTHERS, Counts
 from baton.reconcilers.results import Guard
+from baton.reconcilers.tallies import ABSENT, OTHERS, Counts
 from baton.reconcilers.windows import Held
 
 UID = "0198c0de-0000-7000-8000-000000000009"

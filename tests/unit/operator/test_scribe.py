@@ -1,6 +1,7 @@
 """Statuses are written once, onto what they were computed from, and wait for nobody."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -12,8 +13,10 @@ from baton.operator.scribe import Scribe
 from baton.operator.specs import Key, Wanted
 from baton.operator.statuses import Report
 from baton.operator.vocabulary import Plural, Reason
+from baton.reconcilers.results import Mode, PassResult
 
 KEY = Key("n", "r", "u")
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 class Server:
@@ -76,6 +79,11 @@ def report(*, passed: bool = True, failure: Failure | None = None) -> Report:
     return Report(seen=Seen(generation=1, passed=passed, failure=failure))
 
 
+def passed_at(ended: datetime) -> Report:
+    """The same of a pass that ended then."""
+    return Report(seen=Seen(generation=1, passed=True, found={}), result=PassResult(mode=Mode.OBSERVE), ended=ended)
+
+
 def ready(server: Server) -> str:
     """The reason of its condition Ready."""
     return str(server.status["conditions"][0]["reason"])
@@ -131,3 +139,53 @@ def test_another_resource_of_the_same_name_gets_nothing(server: Server, scribe: 
     assert scribe.write_all()
     assert server.writes == 0
     assert roster.latest("u") is None
+
+
+@pytest.mark.parametrize(
+    "moment",
+    ["2001-01-31t12:00:00z", "2001-01-31T12:00:00x5Z", "2001-01-31T12:00:00+99:99", "0000-01-01T00:00:00Z", None, 7],
+)
+def test_a_status_with_a_moment_that_is_none_is_put_right(
+    server: Server, scribe: Scribe, roster: Roster, moment: object
+) -> None:
+    """The API server takes most of these for a moment, Python takes none."""
+    scribe.leave(KEY, passed_at(NOON))
+    assert scribe.write_all()
+    server.status["lastPass"] = {**server.status["lastPass"], "endedAt": moment}
+    server.version += 1
+    roster.put(Wanted.of(server.resource(Plural.RECONCILERS, "n", "r")))
+    scribe.leave(KEY, passed_at(NOON + timedelta(seconds=1)))
+    assert scribe.write_all()
+    assert server.status["lastPass"]["endedAt"] == "2026-01-01T12:00:01Z"
+
+
+@pytest.mark.parametrize("jump", [timedelta(days=400), -timedelta(days=400)], ids=["ahead", "back"])
+def test_a_clock_that_jumps_is_followed(server: Server, scribe: Scribe, jump: timedelta) -> None:
+    """In either direction: else the last pass would lie in the future until the clock is there again."""
+    scribe.leave(KEY, passed_at(NOON))
+    assert scribe.write_all()
+    scribe.leave(KEY, passed_at(NOON + timedelta(seconds=30)))
+    assert scribe.write_all()
+    assert (server.writes, server.status["lastPass"]["endedAt"]) == (1, "2026-01-01T12:00:00Z")
+    scribe.leave(KEY, passed_at(NOON + jump))
+    assert scribe.write_all()
+    assert server.writes == 2
+
+
+class Hopeless(Report):
+    """One that cannot be made into a status."""
+
+    def status(self, *, before: Mapping[str, Any] | None, now: datetime) -> dict[str, Any]:
+        """It fails."""
+        raise ValueError("a fault of ours")
+
+
+def test_a_status_that_cannot_be_made_leaves_no_other_lying(server: Server, scribe: Scribe, roster: Roster) -> None:
+    """Of all that lie on the desk each is tried, whichever comes first."""
+    scribe.leave(KEY, report())
+    for number in range(5):
+        key = Key("n", f"r{number}", f"u{number}")
+        roster.put(Wanted(key=key, generation=1, version="1", spec={}))
+        scribe.leave(key, Hopeless(seen=Seen(generation=1)))
+    assert scribe.write_all()
+    assert server.writes == 1

@@ -2,6 +2,7 @@
 
 import pickle
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,6 +85,37 @@ def test_what_is_no_http_url_is_refused(raw: str) -> None:
 def test_a_postgres_url_may_hold_an_at_where_it_misleads_nobody(rest: str) -> None:
     """In the user's name, in the query, and escaped in the password."""
     assert parsers.postgres_url(f"postgresql://{rest}").reveal() == f"postgresql+psycopg://{rest}"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "u:hunter2@h:1/d?autocommit=1",
+        "u:hunter2@h:1/d?sslmode=require&row_factory=x",
+        "u:hunter2@h:1/d?replication=database",
+        "u:hunter2@h:1/d?sslkeylogfile=/tmp/keys",
+        "u:hunter2@h:1/d?nonsense",
+        "u:hunter2@h/d?port=abc",
+        "u:hunter2@[::1/d",
+        "u:hunter2@h:port/d",
+        "u:hunter2@h:1,i:2/d",
+        f"u:hunter2@{'a' * 64}/d",
+    ],
+)
+def test_a_postgres_url_that_no_driver_should_see_is_refused(rest: str) -> None:
+    """An option that would switch transactions off, above all; and nothing of it is repeated."""
+    with pytest.raises(ValueError, match=r"option|host") as refused:
+        parsers.postgres_url(f"postgresql://{rest}")
+    assert not any(word in str(refused.value) for word in ("hunter2", "nonsense", "aaa"))
+
+
+def test_every_option_of_the_driver_that_is_harmless_may_stand_in_a_postgres_url() -> None:
+    """As the installed libpq names them."""
+    known = {each.keyword.decode() for each in psycopg.pq.Conninfo.get_defaults()} - {"replication", "sslkeylogfile"}
+    for name in known:
+        value = "5432" if name == "port" else "x"
+        rest = f"[::1]:5432/d?{name}={value}&host=a:1&host=b"
+        assert parsers.postgres_url(f"postgresql://{rest}").reveal() == f"postgresql+psycopg://{rest}"
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])

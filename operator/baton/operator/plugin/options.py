@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from baton.operator.plugin.asking import Way
 from baton.operator.plugin.kubectl import Kubectl
 from baton.operator.vocabulary import READING_PORT
+from baton.settings.options import Number
 
+#: Seconds; a week.
+_LONGEST: Final = 604_800
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -68,5 +71,10 @@ RECONCILER: Callable[[_F], _F] = click.option(
     "-r", "--reconciler", metavar="NAME", help="The RegistrationReconciler; left out, the only one of the namespace."
 )
 TIMEOUT: Callable[[_F], _F] = click.option(
-    "--timeout", type=click.FloatRange(min=1), default=120, show_default=True, metavar="SECONDS", help="Wait so long."
+    "--timeout",
+    type=Number(min=1, max=_LONGEST),
+    default=120,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait so long.",
 )

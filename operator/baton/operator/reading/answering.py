@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from baton.db.jsonforms import encoded
 from baton.operator.api import Api
-from baton.operator.reading import callers, telling, views
+from baton.operator.reading import callers, views
 from baton.operator.reading.callers import Caller
 from baton.operator.reading.grounds import Replica
 from baton.operator.reading.paths import Asked, View, asked
@@ -43,7 +44,7 @@ class Answering:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
         status, body = self._answered(environ)
-        written = json.dumps(body, default=telling.encoded).encode()
+        written = json.dumps(body, default=encoded).encode()
         headers = [
             ("Content-Type", "application/json"),
             ("Content-Length", str(len(written))),

@@ -7,10 +7,7 @@ the words of errors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from enum import Enum
 from typing import Any, Final
-from uuid import UUID
 
 from baton.reconcilers.explain import Explanation
 from baton.reconcilers.explain import as_json as explanation_json
@@ -114,17 +111,6 @@ def plan(result: PassResult, *, shown: int = SHOWN) -> dict[str, object]:
         "plans": [_planned(each) for each in result.plans[:shown]],
         "plans_cut": result.total > min(shown, len(result.plans)),
     }
-
-
-def encoded(value: object) -> Any:
-    """What JSON has no form for; times are UTC."""
-    if isinstance(value, UUID):
-        return str(value)
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, Enum):
-        return value.value
-    raise TypeError(f"{type(value).__name__} has no place in JSON")
 
 
 def _planned(each: Planned) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Kinds of option values that click does not have."""
+"""Kinds of values for options of commands that click does not have; for every program of ours."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import click
 
 
 class Number(click.FloatRange):
-    """A number within bounds; ``nan`` is within none, though it compares as if it were."""
+    """A finite number within bounds; ``nan`` is within none, though it compares as if it were."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read it."""
         found = super().convert(value, param, ctx)
-        if math.isnan(found):
-            self.fail(f"{value!r} is not a number", param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is no finite number", param, ctx)
         return found
