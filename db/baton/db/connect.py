@@ -26,8 +26,10 @@ Executor: TypeAlias = "Connection | Session"
 
 #: Executions after which the driver prepares a statement; its own default.
 _PREPARED_AFTER: Final = 5
+_AT_ONCE: Final = 0
 #: In a connection's ``info``: whether it leads straight to the server.
 _DIRECT: Final = "baton.direct"
+_NO_WAIT_FOR_DISK = text("SET LOCAL synchronous_commit TO off")
 _SET_FIRM = text("SELECT set_config('baton.firm_id', :firm, true)")
 
 
@@ -74,17 +76,38 @@ def database_engine(
 
 
 @contextmanager
+def read_transaction(engine: Engine) -> Iterator[Connection]:
+    """Open a transaction that only reads.
+
+    It ends in a commit: at a rollback the driver forgets whatever it has prepared on the connection.
+    """
+    with engine.begin() as connection:
+        yield connection
+
+
+@contextmanager
 def prepared(connection: Connection) -> Iterator[None]:
-    """Prepare what is said in the block, on an engine that prepares nothing by itself, where nothing stands between."""
+    """Prepare what is said in the block, on an engine that prepares nothing by itself, where nothing stands between.
+
+    It stays prepared for as long as every transaction of the connection is committed (:func:`read_transaction`).
+    """
     driver = connection.connection.driver_connection
     if not connection.info.get(_DIRECT) or not isinstance(driver, psycopg.Connection):
         yield
         return
-    before, driver.prepare_threshold = driver.prepare_threshold, _PREPARED_AFTER
+    before, driver.prepare_threshold = driver.prepare_threshold, _AT_ONCE
     try:
         yield
     finally:
         driver.prepare_threshold = before
+
+
+@contextmanager
+def forgettable(engine: Engine) -> Iterator[Connection]:
+    """Open a transaction whose commit waits for no disk: for what is found out anew where a crash of the server takes it."""
+    with engine.begin() as connection:
+        connection.execute(_NO_WAIT_FOR_DISK)
+        yield connection
 
 
 def pooled(driver: psycopg.Connection[Any]) -> bool:

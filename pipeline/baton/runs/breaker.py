@@ -19,9 +19,22 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, func, literal_column, select, update
+from sqlalchemy import (
+    ColumnElement,
+    DateTime,
+    Integer,
+    Select,
+    bindparam,
+    func,
+    literal_column,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import array
 
 from baton.db.connect import Executor
 from baton.db.tables import agent_run, dispatch_guard
@@ -113,7 +126,8 @@ def _next(executor: Executor, guard: Any, *, config: Breaker, limits: Runs) -> _
 
 
 def _after_trial(executor: Executor, guard: Any, *, config: Breaker, limits: Runs) -> _Move | None:
-    sample = _settled(executor, _since(guard.breaker_since), agent_run.c.created_at >= guard.breaker_since)
+    since = guard.breaker_since
+    sample = _settled(executor, agent_run.c.settled_at >= since, agent_run.c.created_at >= since)
     majority = config.trial_runs // 2 + 1
     if sample.delivered >= majority:
         return _Move(State.CLOSED, f"{sample.delivered} trial runs delivered")
@@ -127,31 +141,52 @@ def _after_trial(executor: Executor, guard: Any, *, config: Breaker, limits: Run
 
 
 def _sample(executor: Executor, *, since: datetime, now: datetime, config: Breaker) -> Sample:
-    """The last runs, or those of the window of time where these are more; by the BRIN index on ``settled_at``."""
-    window = timedelta(seconds=config.window_time)
+    """The last runs, or those of the window of time where these are more; by the BRIN index on ``settled_at``.
+
+    One question for all steps: each further one is taken in the server, where those before it have found too few.
+    """
+    first = timedelta(seconds=config.window_time)
+    values: dict[str, object] = {"since": since, "enough": config.window_runs}
+    for number, window in enumerate((first, *_STEPS)):
+        values[f"since_{number}"] = max(since, now - max(window, first))
+    delivered, size = executor.execute(_last_runs(), values).scalar_one()
+    return Sample(delivered=delivered, failed=size - delivered)
+
+
+@cache
+def _last_runs() -> Select[Any]:
+    """An array: how many delivered, and how many there are."""
+    enough, begun = bindparam("enough", type_=Integer()), bindparam("since", type_=DateTime(timezone=True))
     classify = agent_run.c.purpose == literal_column("'classify'")
-    sample = _settled(executor, _since(max(since, now - window)), classify)
-    for step in _STEPS:
-        if sample.size >= config.window_runs or now - window <= since:
-            break
-        window = max(window, step)
-        sample = _settled(executor, _since(max(since, now - window)), classify, last=config.window_runs)
-    return sample
+    steps = []
+    for number in range(1 + len(_STEPS)):
+        since = bindparam(f"since_{number}", type_=DateTime(timezone=True))
+        last = enough if number else None
+        counts = _counts(agent_run.c.settled_at >= since, classify, last=last).subquery(f"step_{number}")
+        found = select(array([counts.c.delivered, counts.c.size]))
+        if number < len(_STEPS):
+            found = found.where(or_(counts.c.size >= enough, since <= begun))
+        steps.append(found.scalar_subquery())
+    return select(func.coalesce(*steps))
 
 
-def _since(moment: datetime) -> ColumnElement[bool]:
-    return agent_run.c.settled_at >= moment
+def _settled(executor: Executor, *conditions: ColumnElement[bool]) -> Sample:
+    row = executor.execute(_counts(*conditions)).one()
+    return Sample(delivered=row.delivered, failed=row.size - row.delivered)
 
 
-def _settled(executor: Executor, *conditions: ColumnElement[bool], last: int | None = None) -> Sample:
+def _counts(*conditions: ColumnElement[bool], last: ColumnElement[int] | None = None) -> Select[int, int]:
+    """``delivered`` and ``size`` of the settled runs.
+
+    :param last: of the newest so many.
+    """
     states = agent_run.c.state.in_((*_FAILING, "delivered"))
     runs = select(agent_run.c.state).where(states, *conditions)
     if last is not None:
         runs = runs.order_by(agent_run.c.settled_at.desc()).limit(last)
     chosen = runs.subquery()
     delivered = func.count().filter(chosen.c.state == "delivered")
-    row = executor.execute(select(delivered, func.count()).select_from(chosen)).one()
-    return Sample(delivered=row[0], failed=row[1] - row[0])
+    return select(delivered.label("delivered"), func.count().label("size")).select_from(chosen)
 
 
 def _guard(executor: Executor, *, lock: bool) -> Any | None:

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -20,7 +21,7 @@ from sqlalchemy import Connection, Engine, func, select
 from baton.aws.objects import Store
 from baton.aws.queues import Queue
 from baton.consumers.faults import Blame, blame
-from baton.db.connect import prepared
+from baton.db.connect import forgettable, prepared, read_transaction
 from baton.db.rows import DOCUMENT_COLUMNS, Document, as_document
 from baton.db.states import Lane
 from baton.db.tables import documents
@@ -138,28 +139,35 @@ class Reconciler:
 
     def _prepare(self, stop: threading.Event) -> Walk:
         owned = True
-        if self._mode is Mode.REPAIR:
-            with self._engine.begin() as connection:
+        with self._opened() as connection, prepared(connection):
+            if self._mode is Mode.REPAIR:
                 owned = owner.claim(connection, self._settings.reconcile.resource)
-            with self._engine.begin() as connection:
-                breaker.judge(connection, config=self._settings.breaker, limits=self._settings.runs)
-        with self._engine.connect() as connection, prepared(connection):
             ground = self.ground(connection, owned=owned)
             stalled = readings.stalled(connection, ground.lanes, now=ground.now)
             result = PassResult(mode=self._mode, began=ground.now, stalled=stalled)
             walk = Walk(ground, result, stop, level=jumps.level(connection, self._memory))
-            # the last of this transaction: it may fail
-            with alone(walk, glance.NAME):
-                walk.shown = glance.showing(connection, now=ground.now, graces=ground.graces, lanes=ground.lanes)
+            if self._mode is Mode.REPAIR:
+                breaker.judge(connection, config=self._settings.breaker, limits=self._settings.runs)
+        # in a transaction of its own: it may fail
+        with (
+            alone(walk, glance.NAME),
+            read_transaction(self._engine) as connection,
+            prepared(connection),
+        ):
+            walk.shown = glance.showing(connection, now=ground.now, graces=ground.graces, lanes=ground.lanes)
         for lane in stalled:
             _log.warning("nobody consumes a lane; nothing of it is repaired", extra=fields.of(lane=lane))
         return walk
+
+    def _opened(self) -> AbstractContextManager[Connection]:
+        """The transaction that a pass begins with."""
+        return forgettable(self._engine) if self._mode is Mode.REPAIR else read_transaction(self._engine)
 
     def _conclude(self, walk: Walk) -> None:
         result = walk.result
         if self._mode is not Mode.REPAIR or not result.finished:
             return
-        with self._engine.begin() as connection:
+        with forgettable(self._engine) as connection, prepared(connection):
             jumps.judge(connection, self._memory, result, config=self._settings.breaker)
             ended: datetime = connection.execute(select(func.app.clock())).scalar_one()
             self._memory.keep(connection, LAST_PASS, {"ended_at": ended.isoformat(), "found": result.total})
@@ -215,7 +223,7 @@ class Reconciler:
         config, ground, place = self._settings.reconcile, walk.ground, (discrepancy.name, number)
         after = self._cursors.pop(place, None)
         for _ in range(config.page_limit):
-            with self._engine.connect() as connection:
+            with read_transaction(self._engine) as connection:
                 found, after = each.page(
                     connection,
                     now=ground.now,
@@ -238,7 +246,7 @@ class Reconciler:
         for start in range(0, len(document_ids), JUDGED_AT_ONCE):
             some = document_ids[start : start + JUDGED_AT_ONCE]
             self._tick(walk)
-            with self._engine.connect() as connection:
+            with read_transaction(self._engine) as connection:
                 left = resting.unsettled(
                     connection, some, lanes=walk.ground.lanes, graces=walk.ground.graces, now=walk.ground.now
                 )
@@ -260,7 +268,7 @@ class Reconciler:
             self._jump(walk)
             if not found:
                 continue
-            with self._engine.connect() as connection:
+            with read_transaction(self._engine) as connection:
                 plans, firms = self._plan(connection, walk, found)
             walk.result.show(each for each in plans if not each.ready)
             ready = [each for each in plans if each.ready]
@@ -271,7 +279,7 @@ class Reconciler:
         """What disagrees; a document that cannot be counted with is told, and set aside."""
 
         def ask(some: Sequence[UUID]) -> list[Finding]:
-            with self._engine.connect() as connection:
+            with read_transaction(self._engine) as connection:
                 return list(findings(judge(connection, some, ground=walk.ground), ground=walk.ground))
 
         def spoiled(document_id: UUID, error: Exception) -> None:
@@ -294,7 +302,7 @@ class Reconciler:
         plans = walk.shares.rest()
         if not plans or walk.stopped:
             return
-        with self._engine.connect() as connection:
+        with read_transaction(self._engine) as connection:
             left = max(limits.left(connection, config=self._settings.reconcile) - walk.planned, 0)
         walk.result.show(replace(each, guard=Guard.RATE) for each in plans[left:])
         self._carry_out(walk, plans[:left])
@@ -320,7 +328,7 @@ class Reconciler:
         rest = [each for each in document_ids if each not in walk.mended]
         if self._mode is not Mode.REPAIR or not rest or not walk.ground.owned:
             return
-        with self._engine.connect() as connection:
+        with read_transaction(self._engine) as connection:
             if windows.held(connection) is not None:
                 return
         closed = leftovers.close(self._engine, rest, ground=walk.ground)

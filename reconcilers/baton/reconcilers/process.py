@@ -8,6 +8,7 @@ from functools import partial
 
 from baton.aws.queues import Queue
 from baton.db.access import Role
+from baton.db.connect import read_transaction
 from baton.db.states import Lane
 from baton.reconcilers import deadletters, gauges, owner
 from baton.reconcilers.engine import Reconciler
@@ -72,7 +73,7 @@ def _once(ground: Ground, settings: Settings, *, mode: Mode, stop: threading.Eve
 
 def _keep_on(ground: Ground, settings: Settings, *, mode: Mode, stop: threading.Event) -> None:
     def show(result: PassResult) -> None:
-        with ground.engine.connect() as connection:
+        with read_transaction(ground.engine) as connection:
             gauges.tell(connection, result, memory=reconciler.memory)
 
     def before() -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, func, select
 
 from baton.aws.errors import AwsError
 from baton.aws.queues import Depth, Queue
+from baton.db.connect import read_transaction
 from baton.db.states import Lane
 from baton.db.tables import outbox
 from baton.reconcilers.lanes import KEPT, LaneState, Reading, lane_states, record_reading
@@ -61,7 +62,7 @@ class Readings:
                     )
 
     def _note(self, engine: Engine, lane: Lane, depth: Depth) -> None:
-        with engine.connect() as connection:
+        with read_transaction(engine) as connection:
             now: datetime = connection.execute(select(func.app.clock())).scalar_one()
         kept = [each for each in self._seen.get(lane, []) if now - KEPT <= each.at <= now]
         self._seen[lane] = [*kept, Reading(now, depth.visible, depth.in_flight, depth.delayed)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, text
 
 from baton.db.access import Role
-from baton.db.connect import database_engine, prepared
+from baton.db.connect import database_engine, forgettable, prepared, read_transaction
 from support.databases import Cluster, Database
 from support.parts import needs
 from support.pgbouncer import open_pooler
@@ -16,15 +16,23 @@ from support.pgbouncer import open_pooler
 @contextmanager
 def _one(url: str, *, prepare: bool) -> Iterator[Engine]:
     engine = database_engine(url, application="test", pool_size=1, prepare=prepare)
-    yield engine
-    engine.dispose()
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def _said_often(connection: Connection) -> int:
     """How many statements the session has prepared after the same was said often enough."""
     for number in range(10):
         connection.execute(text("SELECT CAST(:number AS integer)"), {"number": number})
-    return int(connection.exec_driver_sql("SELECT count(*) FROM pg_prepared_statements").scalar_one())
+    return _prepared(connection)
+
+
+def _prepared(connection: Connection) -> int:
+    """Besides this question."""
+    counted = "SELECT count(*) FROM pg_prepared_statements WHERE statement NOT LIKE '%%pg_prepared%%'"
+    return int(connection.exec_driver_sql(counted).scalar_one())
 
 
 def test_statements_are_prepared_where_that_was_asked_for(database: Database) -> None:
@@ -38,6 +46,29 @@ def test_statements_are_prepared_where_that_was_asked_for(database: Database) ->
             assert _said_often(connection) == 1
         connection.exec_driver_sql("DEALLOCATE ALL")
         assert _said_often(connection) == 0
+
+
+def test_what_a_transaction_that_reads_has_prepared_serves_the_next_one(database: Database) -> None:
+    """One that is rolled back would leave nothing of it."""
+    with _one(database.direct_url(Role.MEMBER_APP), prepare=False) as engine:
+        with read_transaction(engine) as connection, prepared(connection):
+            assert _said_often(connection) == 1
+        with engine.connect() as connection:
+            assert _prepared(connection) == 1
+        with read_transaction(engine) as connection:
+            assert _prepared(connection) == 0
+
+
+def test_what_may_be_forgotten_waits_for_no_disk(database: Database) -> None:
+    """And what comes after it on the same connection does."""
+    asked = "SHOW synchronous_commit"
+    with _one(database.direct_url(Role.MEMBER_APP), prepare=False) as engine:
+        with engine.connect() as connection:
+            before = connection.exec_driver_sql(asked).scalar_one()
+        with forgettable(engine) as connection:
+            assert connection.exec_driver_sql(asked).scalar_one() == "off"
+        with engine.connect() as connection:
+            assert connection.exec_driver_sql(asked).scalar_one() == before
 
 
 @needs("pgbouncer")

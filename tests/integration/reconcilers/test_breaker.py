@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import event
 from uuid_utils.compat import uuid7
 
 from baton.db.access import Role
@@ -100,6 +101,28 @@ def test_more_runs_than_the_window_holds_count_where_they_are_of_its_time(switch
     switch.matter.database.move_clock(700)
     switch.ends(*["expired"] * 4)
     assert switch.judge() is State.OPEN, "of the last eight, four failed"
+
+
+@pytest.mark.parametrize(("hours", "then"), [(0.5, State.OPEN), (5, State.OPEN), (23, State.OPEN), (25, State.CLOSED)])
+def test_where_little_happens_the_last_runs_of_a_day_count(switch: Switch, hours: float, then: State) -> None:
+    """However few of them are of the last minutes."""
+    switch.ends(*["expired"] * 4)
+    switch.matter.database.move_clock(hours * 3600)
+    assert switch.judge() is then
+
+
+def test_the_runs_are_asked_about_once(switch: Switch) -> None:
+    """Though neither the last minutes nor the last hours have enough of them."""
+    switch.ends("delivered")
+    switch.matter.database.move_clock(20 * 3600)
+    said = []
+    event.listen(
+        switch.matter.database.engine(Role.RECONCILER),
+        "before_cursor_execute",
+        lambda _c, _cursor, statement, *_: said.append(statement),
+    )
+    assert switch.judge() is State.CLOSED
+    assert len([each for each in said if "agent_run" in each]) == 1
 
 
 def test_it_stays_open_until_its_cool_down_is_over(switch: Switch) -> None:

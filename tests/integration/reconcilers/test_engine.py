@@ -8,9 +8,13 @@ import pytest
 from sqlalchemy import event, text
 
 from baton.db.access import Role
+from baton.db.connect import database_engine, read_transaction
 from baton.db.states import Part
-from baton.reconcilers import limits, repairs
-from baton.reconcilers.results import Effect, Guard
+from baton.reconcilers import glance, limits, repairs
+from baton.reconcilers.engine import Reconciler
+from baton.reconcilers.results import Effect, Guard, Mode
+from baton.settings.model import Settings
+from baton.settings.reconciling import Reconcile
 from support.reconciling import Loop
 
 
@@ -180,6 +184,25 @@ def test_an_idle_pass_asks_each_index_once(loop: Loop) -> None:
     loop.repair()
     assert len(asked) < 80
     assert max(asked.count(each) for each in asked) <= 4
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_what_every_pass_asks_is_prepared_once(loop: Loop, mode: Mode) -> None:
+    """On an engine as the product connects: the second pass finds all that it asks prepared by the first."""
+    role = Role.RECONCILER if mode is Mode.REPAIR else Role.OBSERVER
+    engine = database_engine(loop.database.direct_url(role), application="test", pool_size=1)
+    settings = Settings(reconcile=Reconcile(backstop_rows=0, scrub_rate=0.0))
+    reconciler = Reconciler(engine, settings=settings, mode=mode)
+    known = []
+    try:
+        for _ in range(2):
+            reconciler.run_once()
+            with read_transaction(engine) as connection:
+                known.append(set(connection.exec_driver_sql("SELECT name, statement FROM pg_prepared_statements")))
+    finally:
+        engine.dispose()
+    assert known[0] == known[1]
+    assert max(statement.count("(SELECT 1") for _, statement in known[0]) == len(glance._ASKED)
 
 
 def test_repaired_is_what_changed(loop: Loop) -> None:
