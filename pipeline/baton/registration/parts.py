@@ -261,7 +261,11 @@ def _next_of(executor: Executor, document: Document, row: PartRow, *, wait: time
     """The next generation of what the ticket asks for: a resegment stays one, with its request's id."""
     subject = ticket.subject if ticket else subject_of(document, EventType.UNDERSTANDING_REQUESTED, part=row.part)
     return write_next(
-        executor, subject, pointer=pointer_of(document), attempt=row.attempt, not_before=due_in(executor, wait)
+        executor,
+        subject,
+        pointer=pointer_of(document),
+        attempt=row.attempt,
+        not_before=due_in(executor, wait) if wait else None,
     )
 
 

@@ -194,5 +194,5 @@ def _next_request(executor: Executor, document: Document, *, wait: timedelta) ->
         subject_of(document, EventType.REGISTRATION_REQUESTED),
         pointer=pointer_of(document),
         attempt=document.registration_attempt,
-        not_before=due_in(executor, wait),
+        not_before=due_in(executor, wait) if wait else None,
     )

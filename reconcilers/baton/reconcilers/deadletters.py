@@ -211,16 +211,17 @@ class Postmaster:
             return _settle(connection, letter, Outcome.KEPT, f"nothing could be asked for again; {self.reason}")
         ledger.write(
             connection,
-            document,
-            aspect,
-            discrepancy=TICKET_DEAD_LETTERED.name,
-            action=repaired.action,
-            effect=Effect.REPAIRED,
-            requested_by=self.requested_by,
-            reason=self.reason,
-            ticket_id=repaired.ticket_id,
-            run_id=repaired.run_id,
-            detail={"dead_letter": letter.id, "message_id": letter.message_id},
+            ledger.Row(
+                document=document,
+                aspect=aspect,
+                discrepancy=TICKET_DEAD_LETTERED.name,
+                action=repaired.action,
+                effect=Effect.REPAIRED,
+                requested_by=self.requested_by,
+                reason=self.reason,
+                repaired=repaired,
+                detail={"dead_letter": letter.id, "message_id": letter.message_id},
+            ),
         )
         return _settle(connection, letter, Outcome.REDRIVEN, self.reason)
 

@@ -15,6 +15,7 @@ from baton.db.rows import Document
 from baton.db.tables import registration_repair
 from baton.reconcilers.aspects import Aspect
 from baton.reconcilers.results import Effect
+from baton.reconcilers.rows import Repaired
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,37 +76,42 @@ def history(entries: Sequence[Entry], document: Document, aspect: Aspect, discre
     return History(len(times), max(times, default=None))
 
 
-def write(
-    executor: Executor,
-    document: Document,
-    aspect: Aspect,
-    *,
-    discrepancy: str,
-    action: str,
-    effect: Effect,
-    requested_by: str,
-    reason: str | None = None,
-    ticket_id: int | None = None,
-    run_id: UUID | None = None,
-    detail: Mapping[str, Any] | None = None,
-) -> None:
-    """Append one row.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row to be written."""
 
-    :param document: as it was before the repair: its round is the one that is counted.
-    """
-    executor.execute(
-        insert(registration_repair).values(
-            firm_id=document.firm_id,
-            document_id=document.id,
-            aspect=aspect.value,
-            discrepancy=discrepancy,
-            action=action,
-            result=effect.value,
-            reason=reason,
-            extraction_run_id=document.extraction_run_id,
-            ticket_id=ticket_id,
-            run_id=run_id,
-            requested_by=requested_by,
-            detail={**(detail or {}), "round": round_of(document, aspect)},
-        )
-    )
+    document: Document
+    """As it was before the repair: its round is the one that is counted."""
+    aspect: Aspect
+    discrepancy: str
+    action: str
+    effect: Effect
+    requested_by: str
+    reason: str | None = None
+    repaired: Repaired | None = None
+    """What it names a ticket and a run by."""
+    detail: Mapping[str, Any] | None = None
+
+
+def write(executor: Executor, *rows: Row) -> None:
+    """Append these rows."""
+    if rows:
+        executor.execute(insert(registration_repair), [_values(row) for row in rows])
+
+
+def _values(row: Row) -> dict[str, Any]:
+    document = row.document
+    return {
+        "firm_id": document.firm_id,
+        "document_id": document.id,
+        "aspect": row.aspect.value,
+        "discrepancy": row.discrepancy,
+        "action": row.action,
+        "result": row.effect.value,
+        "reason": row.reason,
+        "extraction_run_id": document.extraction_run_id,
+        "ticket_id": None if row.repaired is None else row.repaired.ticket_id,
+        "run_id": None if row.repaired is None else row.repaired.run_id,
+        "requested_by": row.requested_by,
+        "detail": {**(row.detail or {}), "round": round_of(document, row.aspect)},
+    }

@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import Engine, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from baton.db.connect import Executor
+from baton.db.connect import Executor, forgettable, prepared
 from baton.db.tables import repair_budget
 from baton.reconcilers.ledger import History
 from baton.reconcilers.rows import Discrepancy
@@ -78,9 +78,9 @@ def reserve(engine: Engine, want: int, *, config: Reconcile) -> Reserved:
     """Take up to ``want`` of this minute's repairs, in a transaction of its own.
 
     Reserved before any document is locked, so that no document waits for another replica's batch; what a crash takes
-    with it is not made up for within its minute.
+    with it is not made up for within its minute. The commit of what was repaired makes it as durable as that.
     """
-    with engine.begin() as connection:
+    with forgettable(engine) as connection, prepared(connection):
         row = connection.execute(
             insert(repair_budget)
             .values(minute=_THIS_MINUTE, repairs=0)

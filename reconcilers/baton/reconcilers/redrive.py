@@ -318,17 +318,18 @@ def _enter(
     found = verdict.discrepancy or verdict.settling
     ledger.write(
         connection,
-        document,
-        aspect,
-        # under its own name it would count as one of the attempts after which a discrepancy fails visibly
-        discrepancy=BY_HAND,
-        action=action,
-        effect=_effect(action, repaired),
-        requested_by=request.requested_by,
-        reason=request.reason,
-        ticket_id=None if repaired is None else repaired.ticket_id,
-        run_id=None if repaired is None else repaired.run_id,
-        detail={"redrive": str(request.id), "found": verdict.name if found is None else found.name},
+        ledger.Row(
+            document=document,
+            aspect=aspect,
+            # under its own name it would count as one of the attempts after which a discrepancy fails visibly
+            discrepancy=BY_HAND,
+            action=action,
+            effect=_effect(action, repaired),
+            requested_by=request.requested_by,
+            reason=request.reason,
+            repaired=repaired,
+            detail={"redrive": str(request.id), "found": verdict.name if found is None else found.name},
+        ),
     )
 
 

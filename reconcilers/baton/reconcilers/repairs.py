@@ -4,15 +4,15 @@
 2. This minute's repairs are reserved, in a transaction of its own.
 3. The documents are locked with ``SKIP LOCKED``: what live work holds is left for the next pass.
 4. They are judged again, by the same expression; what turned out right by itself is left.
-5. Each repair runs in a savepoint, so that a row that fails is undone alone. Afterwards the aspect is judged once more: a
-   repair that left it as it was is an error, never a repair.
-6. Its ledger row, its tickets and what was not needed of the reservation commit together.
+5. Each repair runs in a savepoint, so that a row that fails is undone alone. Afterwards the documents are judged once
+   more: a repair that left its aspect as it was is an error, never a repair.
+6. The ledger's rows, the tickets and what was not needed of the reservation commit together.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from baton.aws.objects import Store
 from baton.consumers.faults import Blame, blame
 from baton.db import crashpoints
+from baton.db.connect import prepared
 from baton.db.rows import DOCUMENT_COLUMNS, Document, as_document, read_document
 from baton.db.tables import documents
 from baton.reconcilers import ledger, limits, looking
@@ -32,7 +33,7 @@ from baton.reconcilers.limits import Reserved
 from baton.reconcilers.looking import Look
 from baton.reconcilers.planning import Ground, allowance, plan
 from baton.reconcilers.results import Effect, Finding, Guard, Planned
-from baton.reconcilers.rows import Case, Discrepancy, Repaired
+from baton.reconcilers.rows import Case, Repaired
 from baton.settings.model import Settings
 from baton.telemetry import fields
 from baton.telemetry.names import Attribute, SpanName
@@ -87,7 +88,7 @@ class Repairer:
         if not rest:
             return done
         reserved = limits.reserve(self.engine, len(rest), config=self.settings.reconcile)
-        with self.engine.begin() as connection:
+        with self.engine.begin() as connection, prepared(connection):
             connection.execute(_LOCK_TIMEOUT)
             used = self._batch(connection, rest, done, looks=looks, ground=ground, reserved=reserved)
             limits.give_back(connection, reserved, reserved.count - used)
@@ -139,42 +140,51 @@ class Repairer:
             settings=self.settings,
         )
         done.plans.extend(each for each in plans if not each.ready)
-        used = 0
-        touched: set[UUID] = set()
-        for each in (each for each in plans if each.ready):
-            document = locked[each.finding.document_id]
-            if document.id in touched:
-                judged |= judge(connection, [document.id], ground=ground)
-                if not stands(judged, each.finding):
-                    done.vanished += 1  # the repair of another aspect put it right, or took it over
-                    continue
-            verdict = judged[document.id][each.finding.aspect]
-            look = looks.get((document.id, each.finding.aspect))
-            effect = self._one(connection, each, document, look=look, verdict=verdict, ground=ground)
-            if effect is None:
-                done.vanished += 1
-                continue
-            used += 1
-            done.effects.append((each.finding.name, effect))
-            touched.add(document.id)
-            again = read_document(connection, document.id)
-            if again is not None:
-                locked[document.id] = again
-        return used
+        batch = _Batch(connection, ground, looks, locked, judged)
+        waiting = [each for each in plans if each.ready]
+        while waiting:
+            turn, waiting = _one_each(waiting)
+            self._round(batch, turn)
+            if waiting:
+                batch.read_again(each.finding.document_id for each in waiting)
+                # the repair of another aspect may have put it right, or taken it over
+                still = [each for each in waiting if stands(batch.judged, each.finding)]
+                batch.vanished += len(waiting) - len(still)
+                waiting = still
+        done.vanished += batch.vanished
+        done.effects += [(each.finding.name, each.effect) for each in batch.made]
+        return len(batch.made)
 
-    def _one(
-        self,
-        connection: Connection,
-        planned: Planned,
-        document: Document,
-        *,
-        look: Look | None,
-        verdict: Verdict,
-        ground: Ground,
-    ) -> Effect | None:
+    def _round(self, batch: _Batch, turn: Sequence[Planned]) -> None:
+        """Repair one finding a document. Where one of them has no effect all are undone, and made again each by itself."""
+        connection = batch.connection
+        try:
+            with connection.begin_nested():
+                made = [each for each in (self._one(batch, planned) for planned in turn) if each is not None]
+                judged = judge(connection, sorted(each.document.id for each in made), ground=batch.ground)
+                for each in made:
+                    _expect_effect(each, batch.judged, judged)
+                self._write(connection, made)
+        except Exception as error:
+            if isinstance(error, DBAPIError) and blame(error) is Blame.DATABASE:
+                raise
+            if len(turn) > 1:
+                for planned in turn:
+                    self._round(batch, [planned])
+                return
+            (planned,) = turn
+            made, judged = [_failed(planned, batch.documents[planned.finding.document_id], error)], {}
+            self._write(connection, made)
+        batch.vanished += len(turn) - len(made)
+        batch.made += made
+        batch.judged |= judged
+
+    def _one(self, batch: _Batch, planned: Planned) -> _Made | None:
+        """Make one repair, undone alone where it fails; ``None``: there was nothing to be done after all."""
         finding = planned.finding
-        discrepancy = DISCREPANCIES[finding.name]
-        if look is not None and looking.run_of(connection, document, finding.aspect) != look.run_id:
+        document = batch.documents[finding.document_id]
+        look = batch.looks.get((document.id, finding.aspect))
+        if look is not None and looking.run_of(batch.connection, document, finding.aspect) != look.run_id:
             return None
         about = {
             Attribute.FIRM: document.firm_id,
@@ -183,28 +193,20 @@ class Repairer:
         }
         with span(SpanName.RECONCILE_REPAIR, attributes=about) as opened:
             try:
-                with connection.begin_nested():
-                    repaired = self._carry_out(connection, planned, document, look=look, discrepancy=discrepancy)
-                    if repaired is None:
-                        return None
-                    self._expect_effect(connection, finding, verdict, ground=ground)
-                    effect = Effect.GAVE_UP if planned.exhausted else Effect.REPAIRED
-                    self._write(connection, document, finding, effect=effect, repaired=repaired)
+                with batch.connection.begin_nested():
+                    repaired = self._carry_out(batch.connection, planned, document, look=look)
             except Exception as error:
                 if isinstance(error, DBAPIError) and blame(error) is Blame.DATABASE:
                     raise
                 opened.fail(type(error))
-                self._failed(connection, document, finding, error)
-                effect = Effect.ERROR
-            opened.set(Attribute.OUTCOME, effect)
-        return effect
-
-    def _expect_effect(self, connection: Connection, finding: Finding, before: Verdict, *, ground: Ground) -> None:
-        """A repair may lead to another disagreement, even of the same name, but never leave things as they were."""
-        judged = judge(connection, [finding.document_id], ground=ground, aspects=[finding.aspect])
-        after = judged[finding.document_id][finding.aspect]
-        if (after.name, after.due) == (before.name, before.due):
-            raise RepairWithoutEffect(finding.name)
+                made = _failed(planned, document, error)
+            else:
+                if repaired is None:
+                    return None
+                effect = Effect.GAVE_UP if planned.exhausted else Effect.REPAIRED
+                made = _Made(finding, document, effect, repaired)
+            opened.set(Attribute.OUTCOME, made.effect)
+        return made
 
     def _carry_out(
         self,
@@ -213,11 +215,11 @@ class Repairer:
         document: Document,
         *,
         look: Look | None,
-        discrepancy: Discrepancy,
     ) -> Repaired | None:
-        if discrepancy.repair is None:
+        repair = DISCREPANCIES[planned.finding.name].repair
+        if repair is None:
             return None
-        return discrepancy.repair(
+        return repair(
             Case(
                 executor=connection,
                 document=document,
@@ -228,38 +230,92 @@ class Repairer:
             )
         )
 
-    def _write(
-        self, connection: Connection, document: Document, finding: Finding, *, effect: Effect, repaired: Repaired
-    ) -> None:
+    def _write(self, connection: Connection, made: Sequence[_Made]) -> None:
+        """The rows of the ledger. A failure has one too, so that it counts as an attempt and is not tried again at once."""
         ledger.write(
             connection,
-            document,
-            finding.aspect,
-            discrepancy=finding.name,
-            action=repaired.action,
-            effect=effect,
-            requested_by=self.requested_by,
-            reason=self.reason,
-            ticket_id=repaired.ticket_id,
-            run_id=repaired.run_id,
+            *(
+                ledger.Row(
+                    document=each.document,
+                    aspect=each.finding.aspect,
+                    discrepancy=each.finding.name,
+                    action=DISCREPANCIES[each.finding.name].action if each.repaired is None else each.repaired.action,
+                    effect=each.effect,
+                    requested_by=self.requested_by,
+                    reason=self.reason,
+                    repaired=each.repaired,
+                    detail=each.detail,
+                )
+                for each in made
+            ),
         )
-        extra = fields.of(document=document.id, rule=finding.name, action=repaired.action, outcome=effect)
-        _log.info("a document was repaired", extra=extra)
+        for each in made:
+            if each.repaired is not None:
+                extra = fields.of(
+                    document=each.document.id,
+                    rule=each.finding.name,
+                    action=each.repaired.action,
+                    outcome=each.effect,
+                )
+                _log.info("a document was repaired", extra=extra)
 
-    def _failed(self, connection: Connection, document: Document, finding: Finding, error: Exception) -> None:
-        """A failure is undone alone; the ledger has it, so that it counts as an attempt and is not tried again at once."""
-        _log.warning("a repair failed", exc_info=error, extra=fields.of(document=document.id, rule=finding.name))
-        ledger.write(
-            connection,
-            document,
-            finding.aspect,
-            discrepancy=finding.name,
-            action=DISCREPANCIES[finding.name].action,
-            effect=Effect.ERROR,
-            requested_by=self.requested_by,
-            reason=self.reason,
-            detail={"error": type(error).__name__},
-        )
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What became of one repair."""
+
+    finding: Finding
+    document: Document
+    """As it was before."""
+    effect: Effect
+    repaired: Repaired | None = None
+    """``None``: it failed."""
+    detail: Mapping[str, str] | None = None
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The locked documents of one transaction, as they have become by now."""
+
+    connection: Connection
+    ground: Ground
+    looks: Mapping[tuple[UUID, Aspect], Look]
+    documents: dict[UUID, Document]
+    judged: dict[UUID, Mapping[Aspect, Verdict]]
+    made: list[_Made] = field(default_factory=list)
+    vanished: int = 0
+
+    def read_again(self, document_ids: Iterable[UUID]) -> None:
+        """See what the repairs so far have made of these documents."""
+        for document_id in set(document_ids):
+            document = read_document(self.connection, document_id)
+            if document is not None:
+                self.documents[document_id] = document
+
+
+def _one_each(plans: Sequence[Planned]) -> tuple[list[Planned], list[Planned]]:
+    """The first plan of each document, and the others."""
+    first: dict[UUID, Planned] = {}
+    for each in plans:
+        first.setdefault(each.finding.document_id, each)
+    return list(first.values()), [each for each in plans if first[each.finding.document_id] is not each]
+
+
+def _expect_effect(
+    made: _Made, before: Mapping[UUID, Mapping[Aspect, Verdict]], after: Mapping[UUID, Mapping[Aspect, Verdict]]
+) -> None:
+    """A repair may lead to another disagreement, even of the same name, but never leave things as they were."""
+    if made.repaired is None:
+        return
+    was, now = (judged[made.document.id][made.finding.aspect] for judged in (before, after))
+    if (now.name, now.due) == (was.name, was.due):
+        raise RepairWithoutEffect(made.finding.name)
+
+
+def _failed(planned: Planned, document: Document, error: Exception) -> _Made:
+    finding = planned.finding
+    _log.warning("a repair failed", exc_info=error, extra=fields.of(document=document.id, rule=finding.name))
+    return _Made(finding, document, Effect.ERROR, detail={"error": type(error).__name__})
 
 
 def _lock(connection: Connection, document_ids: set[UUID]) -> dict[UUID, Document]:

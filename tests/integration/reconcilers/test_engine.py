@@ -115,6 +115,30 @@ def test_a_repair_that_changes_nothing_is_no_repair(loop: Loop, monkeypatch: pyt
     assert loop.generations(document) == [1]
 
 
+def test_one_repair_that_changes_nothing_undoes_no_other(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are judged together; the rest of its batch is repaired all the same, once."""
+    loop.consumers()
+    broken, *others = loop.lost(4)
+    real = repairs.Repairer._carry_out
+
+    def idle(self: Any, connection: Any, planned: Any, *args: Any, **named: Any) -> Any:
+        with connection.begin_nested() as undone:
+            done = real(self, connection, planned, *args, **named)
+            if planned.finding.document_id == broken:
+                undone.rollback()
+        return done
+
+    monkeypatch.setattr(repairs.Repairer, "_carry_out", idle)
+    result = loop.repair()
+    assert (result.repaired, result.errors) == (3, 1)
+    assert [entry.result for entry in loop.ledger(broken)] == ["error"]
+    assert loop.generations(broken) == [1]
+    for document in others:
+        (entry,) = loop.ledger(document)
+        assert (entry.result, entry.ticket_id) == ("repaired", loop.matter.read(document).registration_ticket_id)
+        assert loop.generations(document) == [1, 2]
+
+
 def test_two_engines_at_once_repair_each_document_once(loop: Loop) -> None:
     """Each lost ticket gets exactly one successor, whoever was first."""
     loop.consumers()
