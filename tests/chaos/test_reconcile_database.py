@@ -67,7 +67,7 @@ def test_postgres_restarted_in_the_middle_of_a_batch(
         written = [0]
 
         def hold(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
-            if statement.startswith("INSERT INTO ops.registration_repair"):
+            if statement.startswith("INSERT INTO ops.document_ingest_outbox"):
                 written[0] += 1
                 if written[0] == 18:
                     reached.set()
@@ -95,7 +95,7 @@ def test_backends_killed_every_second(database: Database) -> None:
     slow = threading.Event()
 
     def drag(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.startswith("INSERT INTO ops.registration_repair"):
+        if statement.startswith("INSERT INTO ops.document_ingest_outbox"):
             slow.wait(0.1)
 
     event.listen(database.engine(Role.RECONCILER), "before_cursor_execute", drag)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from baton.db.connect import prepared
 from baton.reconcilers.aspects import Aspect, Severity
 from baton.reconcilers.classification import Verdict, classify
 from baton.reconcilers.planning import Ground
@@ -23,8 +24,14 @@ def judge(
     ground: Ground,
     aspects: Collection[Aspect] = tuple(Aspect),
 ) -> Judged:
-    """The verdict on the aspects of these documents; those that are not there are left out."""
-    return classify(connection, document_ids, lanes=ground.lanes, graces=ground.graces, now=ground.now, aspects=aspects)
+    """The verdict on the aspects of these documents; those that are not there are left out.
+
+    The questions are prepared: planning them takes longer than to answer them about a few documents.
+    """
+    with prepared(connection):
+        return classify(
+            connection, document_ids, lanes=ground.lanes, graces=ground.graces, now=ground.now, aspects=aspects
+        )
 
 
 def findings(judged: Judged, *, ground: Ground) -> Iterator[Finding]:

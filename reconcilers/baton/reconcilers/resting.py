@@ -38,6 +38,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import NullType
 
+from baton.db.connect import prepared
 from baton.db.states import Lane
 from baton.db.tables import documents, understanding_part
 from baton.reconcilers.aspects import PARTS, Aspect
@@ -65,7 +66,8 @@ def unsettled(
     :param now: by the database's clock.
     """
     values = parameters(lanes=lanes, graces=graces, now=now) | {"document_ids": list(document_ids)}
-    return list(connection.scalars(question(), values))
+    with prepared(connection):
+        return list(connection.scalars(question(), values))
 
 
 @cache

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine, func, select
 
+from baton.db.connect import forgettable, prepared
 from baton.db.tables import documents
 from baton.reconcilers.memory import Memory, member, moment
 
@@ -61,7 +62,7 @@ class Pace:
 
 def take_slice(engine: Engine, memory: Memory, *, size: int) -> Slice | None:
     """The next slice, the cursor moved behind it; ``None`` where another loop has the cursor just now."""
-    with engine.begin() as connection:
+    with forgettable(engine) as connection, prepared(connection):
         cursor = memory.recall(connection, NAME, alone=True)
         if cursor is None:
             return None
