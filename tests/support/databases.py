@@ -15,9 +15,17 @@ from support.pgbouncer import Pooler
 _TEMPLATE = "baton_template"
 
 
-def connect(url: str, **options: object) -> Engine:
-    """An engine as the product makes them: no prepared statements, as behind a transaction pooler."""
-    driver = {"prepare_threshold": None, "connect_timeout": 5, "context": reading()}
+#: Executions after which a statement is prepared, where that is asked for.
+_PREPARED_AFTER = 5
+
+
+def connect(url: str, *, prepare: bool = False, **options: object) -> Engine:
+    """An engine as the product makes them: without prepared statements unless they are asked for, as behind a pooler."""
+    driver = {
+        "prepare_threshold": _PREPARED_AFTER if prepare else None,
+        "connect_timeout": 5,
+        "context": reading(),
+    }
     return create_engine(url, connect_args=driver, **options)
 
 
@@ -60,6 +68,8 @@ class Database:
         self.cluster = cluster
         self.name = name
         self._engines: dict[str, Engine] = {}
+        #: Whether its engines prepare what they say, for tests that say the same thousands of times.
+        self.prepares = False
 
     def url(self, role: str) -> str:
         """A URL that logs in as the role; by way of the pooler, where the session has one."""
@@ -73,7 +83,8 @@ class Database:
     def engine(self, role: str) -> Engine:
         """An engine that logs in as the role; one per role, closed after the test."""
         if role not in self._engines:
-            self._engines[role] = connect(self.url(role), pool_size=10)
+            prepare = self.prepares and self.cluster.pooler is None
+            self._engines[role] = connect(self.url(role), prepare=prepare, pool_size=10)
         return self._engines[role]
 
     @property

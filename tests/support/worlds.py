@@ -46,6 +46,9 @@ _EFFECTS: dict[Purpose, Effect] = {
 #: What is at rest: nobody has a move but a person.
 RESTING = ("registered", "registration_failed", "registration_needs_review", "not_requested")
 
+#: Messages that a consumer receives in one call, as many as a queue gives.
+RECEIVED_AT_ONCE = 10
+
 
 @dataclass
 class World:
@@ -108,10 +111,14 @@ class World:
     def consume(self) -> None:
         """Receive and handle what is in the queues, in order."""
         with self.dispatcher() as dispatcher:
-            for ticket_id in sorted(self.queue):
-                ticket = self._received(ticket_id)
-                if self._handle(ticket, dispatcher):
-                    del self.queue[ticket_id]
+            waiting = sorted(self.queue)
+            for start in range(0, len(waiting), RECEIVED_AT_ONCE):
+                some = waiting[start : start + RECEIVED_AT_ONCE]
+                with self.desk.database.engine(Role.REGISTRAR).begin() as connection:
+                    mark_received(connection, some, visibility=timedelta(seconds=60))
+                for ticket_id in some:
+                    if self._handle(self._loaded(ticket_id), dispatcher):
+                        del self.queue[ticket_id]
 
     @contextmanager
     def dispatcher(self) -> Iterator[Dispatcher]:
@@ -161,9 +168,7 @@ class World:
 
     # within
 
-    def _received(self, ticket_id: int) -> Ticket:
-        with self.desk.database.engine(Role.REGISTRAR).begin() as connection:
-            mark_received(connection, [ticket_id], visibility=timedelta(seconds=60))
+    def _loaded(self, ticket_id: int) -> Ticket:
         with self.desk.database.preparer.connect() as connection:
             row = connection.exec_driver_sql(
                 f"SELECT {', '.join(column.name for column in TICKET_COLUMNS)}"

@@ -18,8 +18,8 @@ from support.situations import Axis, Combination, Writer, write
 from support.worlds import World
 
 CONFIG = Breaker(min_runs=10, cooldown=300.0, trial_runs=3)
-#: Turns of twenty minutes; each is longer than a cool-down, so that each has its trial.
-TURNS = 3
+#: Turns of half an hour; each is longer than a cool-down, so that each has its trial.
+TURNS, TURN = 2, 1800.0
 #: Turns after which everything is registered: two trials at most, dispatch, and apply.
 BACK = 12
 #: Nothing listens there.
@@ -31,6 +31,7 @@ pytestmark = [pytest.mark.slow]
 @pytest.fixture
 def world(database: Database, aws: AwsAccount) -> World:
     """A world whose agent is dark."""
+    database.prepares = True
     matter = Matter(database, uuid7(), uuid7())
     loop = Loop(matter)
     return World.around(
@@ -65,7 +66,7 @@ def test_an_hour_without_the_agent_costs_a_set_number_of_runs_and_no_document(wo
     queued(world, count)
     began = time.monotonic()
     for _ in range(TURNS):
-        world.turn(seconds=1200)
+        world.turn(seconds=TURN)
         result = world.loop.repair()
         assert (result.total, result.repaired, result.failures) == (0, 0, [])
         assert matter.rows("SELECT breaker FROM ops.dispatch_guard")[0][0] != "closed"
@@ -77,7 +78,7 @@ def test_an_hour_without_the_agent_costs_a_set_number_of_runs_and_no_document(wo
     with ScriptedAgent([accept]) as agent:
         world.agent_url = agent.url
         for _ in range(BACK):
-            world.turn(seconds=1200)
+            world.turn(seconds=TURN)
             world.loop.repair()
             if world.loop.statuses() == {RegistrationStatus.REGISTERED: count}:
                 break
