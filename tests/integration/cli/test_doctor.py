@@ -1,45 +1,23 @@
 """What the doctor finds, and what it advises."""
 
-from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import text
 
 from baton.db.access import Role
 from baton.outbox.sessions import own_session
 from baton.reconcilers.doctor import examination, sessions
+from support.examining import alive, findings_of, prepare
 from support.operators import Operator
 from support.tickets import Bulk, fill
-
-
-def _alive(operator: Operator, *queues: str) -> None:
-    with operator.database.preparer.begin() as connection:
-        for queue in queues or ("ingest", "registrar", "results"):
-            connection.execute(
-                text("INSERT INTO ops.consumer_heartbeat (consumer_id, queue, version) VALUES (:id, :queue, '0.1.0')"),
-                {"id": uuid4(), "queue": queue},
-            )
-
-
-def _prepare(operator: Operator, *statements: str) -> None:
-    with operator.database.preparer.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-
-
-def _found(operator: Operator, *, level: str = "fault", check: str | None = None) -> Sequence[Any]:
-    findings = operator.run("doctor", "--json").json["findings"]
-    return [each for each in findings if each["level"] == level and check in (None, each["check"])]
 
 
 def test_a_sound_system_has_nothing_to_see_to(operator: Operator) -> None:
     """Queues, bucket, consumers and database as Baton makes them: exit code 0, every finding ok, nothing written."""
     with operator.clients() as clients:
         operator.ground(clients)
-    _alive(operator)
+    alive(operator)
     ran = operator.run("doctor", "--strict", "--json")
     assert [each for each in ran.json["findings"] if each["level"] != "ok"] == []
     assert (ran.code, ran.json["healthy"]) == (0, True)
@@ -60,7 +38,7 @@ def test_an_empty_account_is_told_with_what_to_do(operator: Operator) -> None:
         "baton settler",
     ):
         assert words in ran.out
-    assert all(each["todo"] for each in _found(operator))
+    assert all(each["todo"] for each in findings_of(operator))
 
 
 @pytest.mark.parametrize(
@@ -79,15 +57,15 @@ def test_an_empty_account_is_told_with_what_to_do(operator: Operator) -> None:
 )
 def test_what_was_changed_in_the_database_is_named(operator: Operator, statement: str, check: str, words: str) -> None:
     """A policy, a right, an index or a version that is not as it should be, of whichever role."""
-    _prepare(operator, statement)
-    (finding,) = _found(operator, check=check)
+    prepare(operator, statement)
+    (finding,) = findings_of(operator, check=check)
     assert words in f"{finding['what']} {finding['todo']}"
 
 
 def test_a_setting_of_the_outbox_that_is_gone_is_named(operator: Operator) -> None:
     """Vacuum's settings are part of the design."""
-    _prepare(operator, "ALTER TABLE ops.document_ingest_outbox RESET (vacuum_index_cleanup)")
-    (finding,) = _found(operator, level="warning", check="storage")
+    prepare(operator, "ALTER TABLE ops.document_ingest_outbox RESET (vacuum_index_cleanup)")
+    (finding,) = findings_of(operator, level="warning", check="storage")
     assert finding["todo"] == "ALTER TABLE ops.document_ingest_outbox SET (vacuum_index_cleanup=on)"
 
 
@@ -98,7 +76,7 @@ def test_a_long_transaction_is_named_by_process_id(operator: Operator, monkeypat
     try:
         driver.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
         driver.execute("SELECT 1")
-        found = _found(operator, level="warning", check="sessions")
+        found = findings_of(operator, level="warning", check="sessions")
         (finding,) = [each for each in found if f"process {driver.info.backend_pid} " in each["what"]]
         assert f"pg_terminate_backend({driver.info.backend_pid})" in finding["todo"]
         assert "baton_support" in finding["what"]
@@ -118,23 +96,23 @@ def test_a_relay_that_is_away_and_a_parked_ticket_are_told(operator: Operator) -
     """The lag of the lane whose relay is away; parked tickets with their age and an error."""
     fill(operator.database, Bulk(count=3, firm=uuid4(), lane="registrar", due_ago=900))
     fill(operator.database, Bulk(count=2, firm=uuid4(), lane="ingest", due_ago=1))
-    _prepare(
+    prepare(
         operator,
         "UPDATE ops.document_ingest_outbox SET parked_at = app.clock(), last_error = 'InvalidMessageContents'"
         " WHERE id = (SELECT max(id) FROM ops.document_ingest_outbox)",
     )
-    (lag,) = _found(operator, check="relay")
+    (lag,) = findings_of(operator, check="relay")
     assert "registrar: a ticket has been due for 15 min" in lag["what"]
-    (parked,) = _found(operator, level="warning", check="parked")
+    (parked,) = findings_of(operator, level="warning", check="parked")
     assert "1 parked tickets" in parked["what"]
     assert "InvalidMessageContents" in parked["what"]
 
 
 def test_a_lane_without_consumers_is_told_with_its_oldest_ticket(operator: Operator) -> None:
     """Others' heartbeats do not hide the one that is missing."""
-    _alive(operator, "registrar", "results")
+    alive(operator, "registrar", "results")
     fill(operator.database, Bulk(count=1, firm=uuid4(), dispatched=True, due_ago=600))
-    (finding,) = _found(operator, check="consumers")
+    (finding,) = findings_of(operator, check="consumers")
     assert finding["what"] == "ingest: nobody polls, none was ever seen; a ticket has waited for 10 min"
 
 
@@ -148,22 +126,22 @@ def test_what_is_wrong_with_queues_is_told(operator: Operator) -> None:
             QueueUrl=ingest.dead.url, MessageBody="x", MessageGroupId="g", MessageDeduplicationId="d"
         )
         clients.s3.put_bucket_notification_configuration(Bucket=operator.bucket, NotificationConfiguration={})
-    _alive(operator)
-    faults = _found(operator)
+    alive(operator)
+    faults = findings_of(operator)
     assert {each["check"] for each in faults} == {"queues", "notifications"}
     assert any("keeps messages for 600 s" in each["what"] for each in faults)
-    (letters,) = _found(operator, level="warning", check="dead-letters")
+    (letters,) = findings_of(operator, level="warning", check="dead-letters")
     assert "about 1 messages lie on baton-ingest-dead.fifo" in letters["what"]
 
 
 def test_what_holds_back_is_told(operator: Operator) -> None:
     """An open breaker and a suspension, with who set it and why."""
-    _prepare(
+    prepare(
         operator,
         "UPDATE ops.dispatch_guard SET breaker = 'open', reason = 'every run failed'",
         "INSERT INTO ops.maintenance (id, kind, reason, set_by) VALUES (gen_random_uuid(), 'suspension', 'drill', 'ada')",
     )
-    found = _found(operator, level="warning")
+    found = findings_of(operator, level="warning")
     assert any("every run failed" in each["what"] for each in found)
     assert any("a suspension by ada" in each["what"] and "drill" in each["what"] for each in found)
 
@@ -181,14 +159,14 @@ def test_a_database_that_is_away_stops_no_other_look(operator: Operator, monkeyp
 
 def test_a_guard_whose_row_was_deleted_is_told_and_stops_no_other_look(operator: Operator) -> None:
     """Without it no run is granted, so it has to be said, with the statement that mends it."""
-    _prepare(operator, "DELETE FROM ops.dispatch_guard")
+    prepare(operator, "DELETE FROM ops.dispatch_guard")
     findings = operator.run("doctor", "--json").json["findings"]
     (found,) = [each for each in findings if each["check"] == "breaker"]
     assert found["level"] == "fault"
     mending = found["todo"].partition(": ")[2]
     assert {"version", "storage", "relay", "consumers"} <= {each["check"] for each in findings}
-    _prepare(operator, mending)
-    assert _found(operator, check="breaker", level="ok")
+    prepare(operator, mending)
+    assert findings_of(operator, check="breaker", level="ok")
 
 
 def test_a_look_that_meets_what_makes_no_sense_says_so_and_stops_no_other(
