@@ -46,6 +46,14 @@ _log = logging.getLogger(__name__)
 #: How far back the last runs are looked for where the window of time holds too few: farther steps only while needed.
 _STEPS: Final = (timedelta(hours=1), timedelta(hours=6), timedelta(hours=24))
 _FAILING: Final = ("rejected", "expired", "undispatched")
+_GUARD: Final = select(
+    dispatch_guard.c.breaker,
+    dispatch_guard.c.breaker_since,
+    dispatch_guard.c.retry_at,
+    dispatch_guard.c.trial_runs_left,
+    func.app.clock().label("now"),
+)
+_LOCKED_GUARD: Final = _GUARD.with_for_update(key_share=True)
 
 
 class State(StrEnum):
@@ -190,14 +198,7 @@ def _counts(*conditions: ColumnElement[bool], last: ColumnElement[int] | None = 
 
 
 def _guard(executor: Executor, *, lock: bool) -> Any | None:
-    statement = select(
-        dispatch_guard.c.breaker,
-        dispatch_guard.c.breaker_since,
-        dispatch_guard.c.retry_at,
-        dispatch_guard.c.trial_runs_left,
-        func.app.clock().label("now"),
-    )
-    return executor.execute(statement.with_for_update(key_share=True) if lock else statement).one_or_none()
+    return executor.execute(_LOCKED_GUARD if lock else _GUARD).one_or_none()
 
 
 def _write(executor: Executor, guard: Any, move: _Move, *, config: Breaker) -> None:

@@ -15,10 +15,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
     DateTime,
     FromClause,
+    Integer,
     Select,
     and_,
     bindparam,
@@ -209,12 +211,12 @@ def _moment(name: str) -> ColumnElement[datetime]:
     return bindparam(name, type_=DateTime(timezone=True))
 
 
-def _readings(lane: Lane, *, now: ColumnElement[datetime] | datetime) -> tuple[ColumnElement[bool], ...]:
+def _readings(lane: Lane, *, now: ColumnElement[datetime]) -> tuple[ColumnElement[bool], ...]:
     """Those that still say something. One of a time to come would stand before every later one until that has come."""
     return lane_reading.c.lane == word(lane), lane_reading.c.at > now - KEPT, lane_reading.c.at <= now
 
 
-def _polls(lane: Lane, *, now: ColumnElement[datetime] | datetime) -> tuple[ColumnElement[bool], ...]:
+def _polls(lane: Lane, *, now: ColumnElement[datetime]) -> tuple[ColumnElement[bool], ...]:
     """A consumer polls. One that did so in a time to come wrote that before the clock was set back, and may be dead."""
     polled = consumer_heartbeat.c.polled_at
     return consumer_heartbeat.c.queue == word(lane), polled > now - ALIVE_WITHIN, polled < now + ALIVE_WITHIN
@@ -222,10 +224,15 @@ def _polls(lane: Lane, *, now: ColumnElement[datetime] | datetime) -> tuple[Colu
 
 def _polled_since(connection: Connection, lane: Lane, began: datetime, *, now: datetime) -> bool:
     """Whether one consumer that was there when the streak began polls still: what it was asked for it would have seen."""
+    return bool(connection.execute(_polls_since(lane), {"now": now, "began": began}).scalar_one())
+
+
+@cache
+def _polls_since(lane: Lane) -> Select[Any]:
     polls = select(consumer_heartbeat.c.consumer_id).where(
-        *_polls(lane, now=now), consumer_heartbeat.c.started_at <= began
+        *_polls(lane, now=_moment("now")), consumer_heartbeat.c.started_at <= _moment("began")
     )
-    return bool(connection.execute(select(exists(polls))).scalar_one())
+    return select(exists(polls))
 
 
 def _empty_since(
@@ -244,14 +251,20 @@ def _empty_streak(
     connection: Connection, lane: Lane, *, now: datetime, seen: Sequence[Reading], limit: int
 ) -> Sequence[Reading]:
     """The newest readings in a row that were empty, newest first."""
-    rows = connection.execute(
-        select(lane_reading.c.at, lane_reading.c.visible, lane_reading.c.in_flight, lane_reading.c.delayed)
-        .where(*_readings(lane, now=now))
-        .order_by(lane_reading.c.at.desc())
-        .limit(limit)
-    )
+    rows = connection.execute(_newest(lane), {"now": now, "limit": limit})
     taken = [*(Reading(*row) for row in rows), *(each for each in seen if now - KEPT < each.at <= now)]
     return list(takewhile(lambda each: each.empty, sorted(taken, key=lambda each: each.at, reverse=True)))
+
+
+@cache
+def _newest(lane: Lane) -> Select[Any]:
+    """The newest readings."""
+    return (
+        select(lane_reading.c.at, lane_reading.c.visible, lane_reading.c.in_flight, lane_reading.c.delayed)
+        .where(*_readings(lane, now=_moment("now")))
+        .order_by(lane_reading.c.at.desc())
+        .limit(bindparam("limit", type_=Integer()))
+    )
 
 
 def _began(streak: Sequence[Reading], *, span: timedelta) -> datetime | None:
@@ -277,17 +290,7 @@ def _overtaken_before(
     if _in_turn(connection, lane, waits, begin=begin, now=now):
         return NEVER  # a long queue whose turn comes: the receipts, of which there are many, need not be read
     oldest, first, last, muddled = connection.execute(
-        select(
-            func.min(outbox.c.dispatched_at),
-            func.min(outbox.c.first_received_at),
-            func.max(outbox.c.first_received_at),
-            func.bool_or(_muddled(waits[0])),
-        ).where(
-            outbox.c.first_received_at > begin,
-            outbox.c.first_received_at <= now,
-            outbox.c.lane == word(lane),
-            outbox.c.dispatched_at.is_not(None),
-        )
+        _receipts(lane), {"now": now, "begin": begin, "waiting": waits[0]}
     ).one()
     spread = (now - begin) / SPREAD
     if oldest is None or muddled or first - begin > spread or now - last > spread:
@@ -296,7 +299,23 @@ def _overtaken_before(
     return passed_by - OVERTAKEN_MARGIN
 
 
-def _muddled(waiting: int) -> ColumnElement[bool]:
+@cache
+def _receipts(lane: Lane) -> Select[Any]:
+    """Of what was received for the first time since a moment: when it was sent, and when received."""
+    return select(
+        func.min(outbox.c.dispatched_at),
+        func.min(outbox.c.first_received_at),
+        func.max(outbox.c.first_received_at),
+        func.bool_or(_muddled(bindparam("waiting", type_=BigInteger()))),
+    ).where(
+        outbox.c.first_received_at > _moment("begin"),
+        outbox.c.first_received_at <= _moment("now"),
+        outbox.c.lane == word(lane),
+        outbox.c.dispatched_at.is_not(None),
+    )
+
+
+def _muddled(waiting: ColumnElement[int]) -> ColumnElement[bool]:
     """The clock was set back between the writing of a received ticket and that of the one that waits.
 
     It seems to have been received before it was sent, or written after one of a higher number. What was sent later is
@@ -321,17 +340,24 @@ def _in_turn(
     It was sent no later, so not everything that was received had been sent later: nothing was passed by.
     """
     ticket_id, sent_at = waits
+    values = {"waiting": ticket_id, "sent_by": sent_at + OVERTAKEN_MARGIN, "begin": begin, "now": now}
+    return bool(connection.execute(_neighbours(lane), values).scalar_one())
+
+
+@cache
+def _neighbours(lane: Lane) -> Select[Any]:
+    """Whether any of the tickets just before was received since a moment, and sent by another."""
     before = (
         select(outbox.c.lane, outbox.c.dispatched_at, outbox.c.first_received_at)
-        .where(outbox.c.id < ticket_id)
+        .where(outbox.c.id < bindparam("waiting", type_=BigInteger()))
         .order_by(outbox.c.id.desc())
         .limit(_NEIGHBOURS)
         .subquery()
     )
     received = select(before.c.lane).where(
         before.c.lane == word(lane),
-        before.c.first_received_at > begin,
-        before.c.first_received_at <= now,
-        before.c.dispatched_at <= sent_at + OVERTAKEN_MARGIN,
+        before.c.first_received_at > _moment("begin"),
+        before.c.first_received_at <= _moment("now"),
+        before.c.dispatched_at <= _moment("sent_by"),
     )
-    return bool(connection.execute(select(exists(received))).scalar_one())
+    return select(exists(received))

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from baton.db.tables import reconcile_state
 
 T = TypeVar("T")
+
+_VALUE: Final = select(reconcile_state.c.value).where(reconcile_state.c.name == bindparam("asked"))
+_LOCKED_VALUE: Final = _VALUE.with_for_update(key_share=True, skip_locked=True)
+_NEW: Final = insert(reconcile_state).values(name=bindparam("name"), value=bindparam("value"))
+_BEGIN: Final = _NEW.on_conflict_do_nothing(index_elements=["name"])
+_KEEP: Final = _NEW.on_conflict_do_update(
+    index_elements=["name"], set_={"value": _NEW.excluded.value, "updated_at": func.app.clock()}
+)
 
 
 def member(value: Mapping[str, Any], name: str, read: Callable[[Any], T]) -> T | None:
@@ -60,22 +68,15 @@ class Shared:
 
     def recall(self, connection: Connection, name: str, *, alone: bool = False) -> Mapping[str, Any] | None:
         """The value."""
-        statement = select(reconcile_state.c.value).where(reconcile_state.c.name == name)
         if not alone:
-            return _object(connection.execute(statement).scalar_one_or_none())
-        connection.execute(
-            insert(reconcile_state).values(name=name, value={}).on_conflict_do_nothing(index_elements=["name"])
-        )
-        found = connection.execute(statement.with_for_update(key_share=True, skip_locked=True)).one_or_none()
+            return _object(connection.execute(_VALUE, {"asked": name}).scalar_one_or_none())
+        connection.execute(_BEGIN, {"name": name, "value": {}})
+        found = connection.execute(_LOCKED_VALUE, {"asked": name}).one_or_none()
         return None if found is None else _object(found.value)
 
     def keep(self, connection: Connection, name: str, value: Mapping[str, Any]) -> None:
         """Remember the value."""
-        connection.execute(
-            insert(reconcile_state)
-            .values(name=name, value=dict(value))
-            .on_conflict_do_update(index_elements=["name"], set_={"value": dict(value), "updated_at": func.app.clock()})
-        )
+        connection.execute(_KEEP, {"name": name, "value": dict(value)})
 
 
 class Private:

@@ -6,9 +6,10 @@ Replicas of one resource share its name. A name that has not been seen for a whi
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import cache
 from typing import Final
 
-from sqlalchemy import case, delete, func, or_, select, update
+from sqlalchemy import Executable, bindparam, case, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from baton.db.connect import Executor
@@ -25,10 +26,15 @@ def claim(executor: Executor, resource: str) -> bool:
     """
     if not resource:
         raise ValueError("a resource has a name")
+    return executor.execute(_claim(), {"resource": resource}).first() is not None
+
+
+@cache
+def _claim() -> Executable:
     now = func.app.clock()
-    taken = insert(owner).values(resource=resource)
+    taken = insert(owner).values(resource=bindparam("resource"))
     same = owner.c.resource == taken.excluded.resource
-    statement = taken.on_conflict_do_update(
+    return taken.on_conflict_do_update(
         index_elements=["singleton"],
         set_={
             "resource": taken.excluded.resource,
@@ -37,7 +43,6 @@ def claim(executor: Executor, resource: str) -> bool:
         },
         where=or_(same, owner.c.seen_at < select(now - GONE_AFTER).scalar_subquery()),
     ).returning(owner.c.resource)
-    return executor.execute(statement).first() is not None
 
 
 def current(executor: Executor) -> str | None:
