@@ -323,7 +323,7 @@ def _aspect_json(seen: AspectSeen) -> dict[str, object]:
         "meaning": seen.meaning,
         "action": seen.action,
         "held_back_by": None if planned is None else held_back(seen),
-        "held_back_until": None if planned is None else seen.grace_until or planned.due,
+        "held_back_until": held_back_until(seen),
         "last_attempt": planned is not None and planned.exhausted,
         "rows": [
             {"row": row.name, "holds": row.holds, "clauses": [_clause_json(clause) for clause in row.clauses]}
@@ -338,6 +338,13 @@ def held_back(seen: AspectSeen) -> Sequence[str]:
     if seen.planned is not None and seen.planned.guard is not None:
         found.append(seen.planned.guard.value)
     return found
+
+
+def held_back_until(seen: AspectSeen) -> datetime | None:
+    """When nothing of that keeps it any more, where it is known: the later of the grace's end and the guard's."""
+    if seen.planned is None:
+        return None
+    return max((at for at in (seen.grace_until, seen.planned.due) if at is not None), default=None)
 
 
 def _clause_json(clause: ClauseSeen) -> dict[str, object]:
