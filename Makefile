@@ -93,6 +93,11 @@ format: $(VENV)/.dev ## lay out the code and mend what can be mended by itself
 generated: $(VENV)/.dev ## write what is generated of the chart: copies, schema, dashboard, tables of values and alerts
 	@PYTHONPATH=tests $(BIN)/python -m support.charts.generate
 
+.PHONY: pictures
+pictures: $(VENV)/.dev ## draw again what the documents show of the demo
+	@tools/system-packages demo
+	@PYTHONPATH=tests $(BIN)/python -m support.pictures docs/pictures
+
 .PHONY: requirements
 requirements: .uv/.made ## pin again what requirements/*.in ask for
 	@compile() { \
