@@ -1,22 +1,23 @@
 """What the operator may do is what it needs: with its service account's own token, and with each verb taken away."""
 
 import copy
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
-import yaml
 
 from baton.db.access import Role
-from baton.operator.access import Access
-from baton.operator.api import Api, ApiConflict, ApiMissing, ApiRefused
-from baton.operator.vocabulary import Plural
+from baton.operator.api import Api, ApiConflict, ApiRefused
+from baton.operator.vocabulary import GROUP, VERSION, Plural
 from baton.settings.secret import Secret
 from cluster.bed.asking import Kubernetes
+from cluster.bed.people import rights
 from cluster.bed.replicas import PATIENCE, Cluster
 from cluster.bed.servers import write_kubeconfig
 from cluster.resources import REDRIVES, redrive
@@ -24,21 +25,8 @@ from support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-RIGHTS: list[dict[str, Any]] = list(
-    yaml.safe_load_all((Path(__file__).parents[2] / "operator" / "rbac.yaml").read_text(encoding="utf-8"))
-)
-EVERYWHERE: list[dict[str, Any]] = list(
-    yaml.safe_load_all((Path(__file__).parents[2] / "operator" / "rbac-cluster.yaml").read_text(encoding="utf-8"))
-)
-ROLE = next(each for each in RIGHTS if each["kind"] == "Role")
-#: All but the watch, which is kopf's: the operator that works with these rights alone shows it.
-VERBS = [
-    (number, verb, f"{verb} {rule['resources'][0]}")
-    for number, rule in enumerate(ROLE["rules"])
-    for verb in rule["verbs"]
-    if verb != "watch"
-]
-
+#: By file: what the operator may do in its namespace; in every namespace; and what its read-only API needs besides.
+RIGHTS, EVERYWHERE, READING = (rights(name) for name in ("rbac.yaml", "rbac-cluster.yaml", "rbac-reading.yaml"))
 
 EVENT: dict[str, Any] = {
     "eventTime": "2030-01-31T12:00:00.000000Z",
@@ -49,22 +37,15 @@ EVENT: dict[str, Any] = {
     "type": "Normal",
 }
 
+LEASE = "baton-operator"
 
-def grant(kubernetes: Kubernetes, role: dict[str, Any] = ROLE) -> str:
-    """Give the rights to a service account of the namespace; returns its token."""
-    for each in RIGHTS:
-        body = copy.deepcopy(role if each["kind"] == "Role" else each)
-        if each["kind"] == "RoleBinding":
-            body["subjects"][0]["namespace"] = kubernetes.namespace
-        kubernetes.kubectl("apply", "--server-side", "--force-conflicts", "--filename", "-", given=body)
-    return kubernetes.kubectl("create", "token", "baton-operator").strip()
+Call = Callable[[], object]
 
 
-def grant_everywhere(kubernetes: Kubernetes, cluster_role: dict[str, Any] | None = None) -> str:
-    """Give the rights on the whole cluster, under names of the test's own; returns the token."""
-    changed = {} if cluster_role is None else {cluster_role["metadata"]["name"]: cluster_role}
-    for each in EVERYWHERE:
-        body = copy.deepcopy(changed.get(each["metadata"]["name"], each) if each["kind"] == "ClusterRole" else each)
+def grant(kubernetes: Kubernetes, objects: list[dict[str, Any]]) -> None:
+    """Give rights to the operator's service account of the namespace; what reaches the whole cluster carries its name."""
+    for each in objects:
+        body = copy.deepcopy(each)
         if each["kind"].startswith("Cluster"):
             body["metadata"]["name"] += f"-{kubernetes.namespace}"
         if each["kind"] == "ClusterRoleBinding":
@@ -72,6 +53,11 @@ def grant_everywhere(kubernetes: Kubernetes, cluster_role: dict[str, Any] | None
         for subject in body.get("subjects", ()):
             subject["namespace"] = kubernetes.namespace
         kubernetes.kubectl("apply", "--server-side", "--force-conflicts", "--filename", "-", given=body)
+
+
+def granted(kubernetes: Kubernetes, objects: list[dict[str, Any]]) -> str:
+    """The same; returns the account's token."""
+    grant(kubernetes, objects)
     return kubernetes.kubectl("create", "token", "baton-operator").strip()
 
 
@@ -79,44 +65,111 @@ def grant_everywhere(kubernetes: Kubernetes, cluster_role: dict[str, Any] | None
 def everywhere(kubernetes: Kubernetes) -> Iterator[Kubernetes]:
     """A cluster whose roles are taken away in the end."""
     yield kubernetes
-    for each in EVERYWHERE:
+    for each in (*EVERYWHERE, *READING):
         if each["kind"].startswith("Cluster"):
             name = f"{each['metadata']['name']}-{kubernetes.namespace}"
             kubernetes.kubectl("delete", each["kind"].lower(), name, "--ignore-not-found")
 
 
-def without(number: int, verb: str, role: dict[str, Any] = ROLE) -> dict[str, Any]:
-    """The role without one verb of one rule."""
-    role = copy.deepcopy(role)
-    verbs = role["rules"][number]["verbs"]
-    verbs.remove(verb)
-    if not verbs:
-        del role["rules"][number]
-    return role
+def each_less(objects: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The right that is missing, and its role without it; of every role in turn."""
+    for body in objects:
+        for number, rule in enumerate(body.get("rules", ())):
+            for verb in rule["verbs"]:
+                less = copy.deepcopy(body)
+                less["rules"][number]["verbs"].remove(verb)
+                less["rules"] = [each for each in less["rules"] if each["verbs"]]
+                yield f"{verb} {rule['resources'][0]}", [less]
 
 
-def use_everything(api: Api, namespace: str, *, cluster_wide: bool = False) -> None:
-    """Every call that the operator makes, but for the watch, which is kopf's."""
+def calls(api: Api, world: Cluster, *, cluster_wide: bool = False) -> dict[str, Call]:
+    """Every call that the operator makes, by the right that it needs."""
+    kubernetes, namespace = world.kubernetes, world.kubernetes.namespace
+    listed = None if cluster_wide else namespace
+    about = {"kind": "Namespace", "name": namespace, "namespace": namespace}
+    found: dict[str, Call] = {
+        "get secrets": lambda: api.secret(namespace, "database"),
+        "create events": lambda: api.create_event(
+            namespace,
+            EVENT | {"metadata": {"name": f"once.{uuid4().hex}", "namespace": namespace}, "regarding": about},
+        ),
+        "create leases": lambda: api.create_lease(namespace, {"metadata": {"name": LEASE}, "spec": {}}),
+        "get leases": lambda: api.lease(namespace, LEASE),
+        "update leases": lambda: api.replace_lease(namespace, LEASE, lease(kubernetes)),
+        "delete registrationredrives": lambda: api.delete(
+            Plural.REDRIVES, namespace, "once", uid="another", version="0"
+        ),
+    }
     for plural, name, status in (
         (Plural.RECONCILERS, "main", {"found": 1}),
         (Plural.REDRIVES, "once", {"redriven": 1}),
     ):
-        listed = api.resources(plural, None if cluster_wide else namespace)
-        (found,) = [each for each in listed if each["metadata"]["namespace"] == namespace]
-        api.resource(plural, namespace, name)
-        version = found["metadata"]["resourceVersion"]
-        found = api.write_status(plural, namespace, name, status=status, version=version)
-    with suppress(ApiConflict):  # it is meant to stay
-        api.delete(Plural.REDRIVES, namespace, "once", uid="another", version="0")
-    api.secret(namespace, "database")
-    about = {"kind": "Namespace", "name": namespace, "namespace": namespace}
-    metadata = {"name": f"once.{uuid4().hex}", "namespace": namespace}
-    api.create_event(namespace, EVENT | {"metadata": metadata, "regarding": about})
-    try:
-        lease = api.lease(namespace, "baton-operator")
-    except ApiMissing:
-        lease = api.create_lease(namespace, {"metadata": {"name": "baton-operator"}, "spec": {}})
-    api.replace_lease(namespace, "baton-operator", lease)
+        found |= {
+            f"list {plural}": partial(api.resources, plural, listed),
+            f"watch {plural}": partial(watch, api, plural, listed),
+            f"get {plural}": partial(api.resource, plural, namespace, name),
+            f"patch {plural}/status": partial(write, api, kubernetes, plural, name, status),
+        }
+    return found
+
+
+def watch(api: Api, plural: Plural, namespace: str | None) -> None:
+    """Open a watch as kopf does, and close it."""
+    place = f"/namespaces/{namespace}" if namespace else ""
+    path = f"/apis/{GROUP}/{VERSION}{place}/{plural}?watch=true&timeoutSeconds=60"
+    access = api._access
+    headers = {"Authorization": f"Bearer {access.token()}"}
+    with httpx.stream("GET", access.server + path, headers=headers, verify=access.tls(), timeout=30) as answer:
+        if answer.status_code == 403:
+            raise ApiRefused("403")
+        assert answer.status_code == 200
+
+
+def lease(kubernetes: Kubernetes) -> dict[str, Any]:
+    """The Lease as it stands."""
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{kubernetes.namespace}/leases/{LEASE}"
+    found: dict[str, Any] = kubernetes.http.get(path).raise_for_status().json()
+    return found
+
+
+def write(api: Api, kubernetes: Kubernetes, plural: Plural, name: str, status: dict[str, Any]) -> None:
+    """Write a status onto the resource as it stands."""
+    version = kubernetes.read(plural, name)["metadata"]["resourceVersion"]
+    api.write_status(plural, kubernetes.namespace, name, status=status, version=version)
+
+
+def refused(made: dict[str, Call]) -> set[str]:
+    """The rights that are missing, by the calls that are refused."""
+    missing = set()
+    for name, call in made.items():
+        try:
+            with suppress(ApiConflict):  # it is there already, or another one
+                call()
+        except ApiRefused as error:
+            if "403" not in str(error):
+                raise
+            missing.add(name)
+    return missing
+
+
+def only(made: dict[str, Call], missing: str) -> bool:
+    """Whether that right is missing, and no other."""
+    return refused(made) == {missing}
+
+
+def see_each_refused(kubernetes: Kubernetes, objects: list[dict[str, Any]], made: dict[str, Call]) -> set[str]:
+    """Take each right away in turn: its call alone is refused. Returns the rights that were tried."""
+    wait_until(lambda: not refused(made), PATIENCE, what="all rights")
+    tried = set()
+    for missing, less in each_less(objects):
+        if missing not in made:
+            continue
+        grant(kubernetes, less)
+        wait_until(partial(only, made, missing), PATIENCE, what=f"a refusal without {missing}")
+        grant(kubernetes, [each for each in objects if each["metadata"] == less[0]["metadata"]])
+        wait_until(lambda: not refused(made), PATIENCE, what=f"all rights after {missing}")
+        tried.add(missing)
+    return tried
 
 
 def test_the_operator_works_with_these_rights_alone(world: Cluster) -> None:
@@ -125,7 +178,9 @@ def test_the_operator_works_with_these_rights_alone(world: Cluster) -> None:
     file = world.folder / "operator.kubeconfig"
     access = world.kubernetes.access
     assert access.authority_file is not None
-    write_kubeconfig(file, url=access.server, authority=Path(access.authority_file), token=grant(world.kubernetes))
+    write_kubeconfig(
+        file, url=access.server, authority=Path(access.authority_file), token=granted(world.kubernetes, RIGHTS)
+    )
     with world.replica(KUBECONFIG=str(file), BATON_OPERATOR_ROLL_CALL="1h") as replica:
         wait_until(lambda: "leads" in replica.told(), PATIENCE, what="the lease")
         world.declare(mode="Repair")
@@ -139,38 +194,32 @@ def test_the_operator_works_with_these_rights_alone(world: Cluster) -> None:
         assert "orbidden" not in replica.told()
 
 
-@pytest.mark.parametrize(("number", "verb"), [each[:2] for each in VERBS], ids=[each[2] for each in VERBS])
-def test_each_right_is_needed(world: Cluster, number: int, verb: str) -> None:
-    """With one verb less something is refused."""
-    kubernetes = world.kubernetes
+@pytest.fixture
+def declared(world: Cluster) -> Cluster:
+    """With a resource of each kind, and the Lease."""
     world.secrets(Role.OBSERVER)
     world.declare()
-    kubernetes.create(REDRIVES, redrive()).raise_for_status()
-    account = Access(
-        server=kubernetes.access.server,
-        namespace=kubernetes.namespace,
-        authority_file=kubernetes.access.authority_file,
-        fixed_token=Secret(grant(kubernetes, without(number, verb))),
-    )
-    api = Api(account)
+    world.kubernetes.create(REDRIVES, redrive()).raise_for_status()
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{world.kubernetes.namespace}/leases"
+    world.kubernetes.http.post(path, json={"metadata": {"name": LEASE}}).raise_for_status()
+    return world
+
+
+@contextmanager
+def asking(world: Cluster, objects: list[dict[str, Any]]) -> Iterator[Api]:
+    """By the operator's own token, with these rights."""
+    api = Api(replace(world.kubernetes.access, fixed_token=Secret(granted(world.kubernetes, objects))))
     try:
-        with pytest.raises(ApiRefused, match="403"):
-            use_everything(api, kubernetes.namespace)
-        grant(kubernetes)
-        wait_until(lambda: not refused(api, kubernetes.namespace), PATIENCE, what="the rights")
+        yield api
     finally:
         api.close()
 
 
-def refused(api: Api, namespace: str, *, cluster_wide: bool = False) -> bool:
-    """Whether one of the calls is refused."""
-    try:
-        use_everything(api, namespace, cluster_wide=cluster_wide)
-    except ApiRefused as error:
-        if "403" not in str(error):
-            raise
-        return True
-    return False
+def test_each_right_is_needed(declared: Cluster) -> None:
+    """With one verb less one call is refused, and no other."""
+    with asking(declared, RIGHTS) as api:
+        made = calls(api, declared)
+        assert see_each_refused(declared.kubernetes, RIGHTS, made) == set(made)
 
 
 def test_one_operator_works_for_every_namespace(world: Cluster, everywhere: Kubernetes) -> None:
@@ -182,7 +231,7 @@ def test_one_operator_works_for_every_namespace(world: Cluster, everywhere: Kube
     file = world.folder / "operator.kubeconfig"
     assert mine.access.authority_file is not None
     authority = Path(mine.access.authority_file)
-    write_kubeconfig(file, url=mine.access.server, authority=authority, token=grant_everywhere(everywhere))
+    write_kubeconfig(file, url=mine.access.server, authority=authority, token=granted(everywhere, EVERYWHERE))
     more = {"KUBECONFIG": str(file), "BATON_OPERATOR_ROLL_CALL": "1h", "BATON_OPERATOR_CLUSTER_WIDE": "true"}
     try:
         with world.replica(**more) as replica:
@@ -205,24 +254,21 @@ def test_one_operator_works_for_every_namespace(world: Cluster, everywhere: Kube
         mine.http.delete(f"/api/v1/namespaces/{beside}").raise_for_status()
 
 
-def test_each_right_on_the_whole_cluster_is_needed(world: Cluster, everywhere: Kubernetes) -> None:
-    """With one verb less something is refused; the Lease's are those of one namespace, tried above."""
-    kubernetes = world.kubernetes
-    world.secrets(Role.OBSERVER)
-    world.declare()
-    kubernetes.create(REDRIVES, redrive()).raise_for_status()
-    access = replace(kubernetes.access, fixed_token=Secret(grant_everywhere(everywhere)))
-    api = Api(access)
-    try:
-        for role in (each for each in EVERYWHERE if each["kind"] == "ClusterRole"):
-            for number, rule in enumerate(role["rules"]):
-                for verb in rule["verbs"]:
-                    if verb == "watch":
-                        continue
-                    grant_everywhere(everywhere, without(number, verb, role))
-                    what = f"a refusal without {verb} of {rule['resources'][0]}"
-                    wait_until(lambda: refused(api, kubernetes.namespace, cluster_wide=True), PATIENCE, what=what)
-                    grant_everywhere(everywhere)
-                    wait_until(lambda: not refused(api, kubernetes.namespace, cluster_wide=True), PATIENCE, what="all")
-    finally:
-        api.close()
+def test_each_right_on_the_whole_cluster_is_needed(declared: Cluster, everywhere: Kubernetes) -> None:
+    """The same of the rights that reach every namespace; the Lease's are those of one."""
+    with asking(declared, EVERYWHERE) as api:
+        made = calls(api, declared, cluster_wide=True)
+        assert see_each_refused(everywhere, EVERYWHERE, made) == set(made)
+
+
+def test_each_right_of_the_read_only_api_is_needed(declared: Cluster, everywhere: Kubernetes) -> None:
+    """The two reviews: of who asks, and of what they may."""
+    namespace = declared.kubernetes.namespace
+    with asking(declared, [*RIGHTS, *READING]) as api:
+        made: dict[str, Call] = {
+            "create tokenreviews": lambda: api.review_token(Secret("nobody-s")),
+            "create localsubjectaccessreviews": lambda: api.review_access(
+                namespace, name="main", subresource="plan", user={"user": "nobody"}
+            ),
+        }
+        assert see_each_refused(everywhere, READING, made) == set(made)
