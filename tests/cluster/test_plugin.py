@@ -22,8 +22,9 @@ from baton.embedded.ports import free_port
 from baton.operator.vocabulary import OPERATOR_LABELS
 from cluster.bed.asking import KUBECTL
 from cluster.bed.doors import Door, door
+from cluster.bed.harm import busy, fail
 from cluster.bed.people import account, bind, operator, role, token
-from cluster.bed.replicas import PATIENCE, Cluster
+from cluster.bed.replicas import PATIENCE, Cluster, Replica
 from cluster.bed.servers import write_kubeconfig
 from cluster.resources import RECONCILERS, REDRIVES
 from cluster.test_kubectl import STUCK, assert_golden
@@ -308,8 +309,9 @@ def ready_pod(world: Cluster) -> None:
     ).raise_for_status()
 
 
-def test_the_operator_does_what_is_asked_through_a_forwarded_port(world: Cluster) -> None:
-    """With a real replica: looked at, reconciled, suspended, resumed; and no kubectl is left behind."""
+@pytest.fixture
+def forwarded(world: Cluster) -> Iterator[tuple[Replica, Person]]:
+    """A real replica that repairs, and one who may look and care and reaches it by a forwarded port."""
     world.secrets(Role.RECONCILER)
     world.declare(mode="Repair", interval="1h")
     ready_pod(world)
@@ -320,23 +322,90 @@ def test_the_operator_does_what_is_asked_through_a_forwarded_port(world: Cluster
     program.chmod(0o755)
     carer = person(world, "carer", "baton-viewer", "baton-carer")
     carer.path = f"{program.parent}{os.pathsep}{carer.path}"
-    with operator(world.kubernetes, "rbac-reading.yaml"), world.replica(BATON_OPERATOR_READING_PORT=str(port)):
+    with (
+        operator(world.kubernetes, "rbac-reading.yaml"),
+        world.replica(BATON_OPERATOR_READING_PORT=str(port)) as replica,
+    ):
         world.wait_for("Ready", "True", "InOrder")
-        assert "Answered by one" in carer.types("status")[0]
-        document = broken(world)
-        assert "request_ticket_missing" in carer.types("plan")[0]
-        assert "request_ticket_missing" in carer.types("explain", document)[0]
-        carer.types("suspend", "--reason", "moving house")
-        world.wait_for("Suspended", "True", "Suspended")
-        assert "suspended" in carer.types("plan")[0]
-        carer.types("resume")
-        world.wait_for("Suspended", "False", "NotSuspended")
-        carer.types("reconcile", "--wait")
-        assert world.status()["found"] == 0
-        asked = carer.types("status", "--service-account", "carer", code=77)[1]
-        assert "cannot create resource" in asked
-        waiting = carer.started("reconcile", "--wait", "--timeout", "60")
-        waiting.send_signal(signal.SIGTERM)
-        waiting.communicate(timeout=PATIENCE)
+        yield replica, carer
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert str(program.parent) not in running
+    assert str(program.parent) not in running, "a kubectl was left behind"
+
+
+def test_the_operator_does_what_is_asked_through_a_forwarded_port(
+    forwarded: tuple[Replica, Person], world: Cluster
+) -> None:
+    """Looked at, reconciled, suspended, resumed; and no kubectl is left behind."""
+    _, carer = forwarded
+    assert "Answered by one" in carer.types("status")[0]
+    document = broken(world)
+    assert "request_ticket_missing" in carer.types("plan")[0]
+    assert "request_ticket_missing" in carer.types("explain", document)[0]
+    carer.types("suspend", "--reason", "moving house")
+    world.wait_for("Suspended", "True", "Suspended")
+    assert "suspended" in carer.types("plan")[0]
+    carer.types("resume")
+    world.wait_for("Suspended", "False", "NotSuspended")
+    carer.types("reconcile", "--wait")
+    assert world.status()["found"] == 0
+    waiting = carer.started("reconcile", "--wait", "--timeout", "60")
+    waiting.send_signal(signal.SIGTERM)
+    waiting.communicate(timeout=PATIENCE)
+
+
+def test_a_redrive_is_carried_out_while_it_is_waited_for(forwarded: tuple[Replica, Person], world: Cluster) -> None:
+    """Rehearsed, done, done in part, and refused: each with what was done, its exit code, and whose it was."""
+    _, carer = forwarded
+    failed = fail(world, 3)
+    chosen = ("--status", "registration_failed", "--reason", "mended", "--wait")
+    output, _ = carer.types("redrive", *chosen, "--dry-run")
+    assert "3 would be redriven; nothing was done." in output
+    assert {row.result for row in Loop(world.matter).ledger()} == set()
+    with busy(world, failed[0]):
+        output, errors = carer.types("redrive", *chosen, code=1)
+    assert "finished. 2 redriven; busy or failed: 1." in output
+    assert "it goes on if this command is stopped" in errors
+    output, _ = carer.types("redrive", *chosen)
+    assert "finished. 1 redriven." in output
+    rows = [row for row in Loop(world.matter).ledger() if row.discrepancy == "redrive"]
+    assert sorted((row.document_id, row.result) for row in rows) == sorted(
+        [*((each, "repaired") for each in failed), (failed[0], "left")]
+    )
+    assert {row.requested_by for row in rows} == {f"system:serviceaccount:{world.kubernetes.namespace}:carer"}
+    queued, _ = Loop(world.matter).queued()
+    output, _ = carer.types("redrive", str(queued), "--reason", "mended", "--wait", "-o", "json")
+    assert json.loads(output)["status"]["refused"] == [{"reason": "left: before the relay", "count": 1}]
+    world.change({"mode": "Observe"})
+    output, _ = carer.types("redrive", *chosen, code=1)
+    assert "refused." in output
+    assert "only observes" in output
+
+
+def test_who_has_no_token_of_their_own_asks_by_a_service_account(
+    forwarded: tuple[Replica, Person], world: Cluster
+) -> None:
+    """One who reaches the operator and has none of its questions' rights, and may create tokens for one who has."""
+    _, carer = forwarded
+    assert "cannot create resource" in carer.types("plan", "--service-account", "carer", code=77)[1]
+    group = {"apiGroups": ["baton.pramaan.dev"], "resources": [RECONCILERS], "verbs": ["get", "list"]}
+    way = [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["pods/portforward"], "verbs": ["create"]},
+        {
+            "apiGroups": [""],
+            "resources": ["serviceaccounts/token"],
+            "resourceNames": ["carer"],
+            "verbs": ["create"],
+        },
+    ]
+    account(world.kubernetes, "porter", [group, *way])
+    porter = person(world, "porter")
+    porter.path = carer.path
+    wait_until(lambda: porter.may("plan", "--service-account", "carer"), PATIENCE, what="the rights")
+    document = broken(world)
+    assert "needs the right to get registrationreconcilers/plan here" in porter.types("plan", code=77)[1]
+    by = ("--service-account", "carer")
+    assert "Answered by one" in porter.types("status", *by)[0]
+    assert "request_ticket_missing" in porter.types("plan", *by)[0]
+    assert "request_ticket_missing" in porter.types("explain", document, *by)[0]
+    assert "porter" in porter.types("plan", "--service-account", "porter", code=77)[1]

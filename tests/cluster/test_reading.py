@@ -294,6 +294,8 @@ def test_what_a_condition_would_say_is_said(opened: Door, viewer: str, world: Cl
         ({"DATABASE_URL": f"postgresql://x:{SECRET}@127.0.0.1:9/x"}, None, 503, "DatabaseUnreachable"),
         ({"DATABASE_URL": f"mysql://x:{SECRET}@db/x"}, None, 409, "SecretInvalid"),
         ({"DATABASE_URL": world.database.url(Role.RELAY)}, None, 409, "DatabaseUnfit"),
+        ({"DATABASE_URL": world.database.url("nobody_we_know")}, None, 409, "LoginRefused"),
+        ({"DATABASE_URL": f"postgresql://x:{SECRET}@127.0.0.1:9/x?autocommit=1"}, None, 409, "SecretInvalid"),
         ({"OTHER": "x"}, None, 409, "SecretKeyMissing"),
         ({"DATABASE_URL": f"postgresql://x:{SECRET}@127.0.0.1/x"}, {}, 409, "SecretNotAllowed"),
     ):

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from baton.db.access import Role
 from cluster.bed.between import Asked, Spoiled, standing_between
-from cluster.bed.harm import broken, held, waiting
+from cluster.bed.harm import broken, fail, held, waiting
 from cluster.bed.replicas import PATIENCE, Cluster, Replica
 from cluster.resources import RECONCILERS, REDRIVES, redrive
 from support.reconciling import Loop
@@ -28,18 +28,6 @@ WRITTEN = (
     "ops.document_status_transition",
     "ops.registration_repair",
 )
-
-
-def fail(world: Cluster, count: int = 1) -> list[UUID]:
-    """Documents whose registration failed for good: no loop brings them back."""
-    matter = world.matter
-    made = []
-    for _ in range(count):
-        document = matter.document()
-        matter.apply(matter.settle(matter.dispatch(document), "expired", message="No answer came."))
-        made.append(document)
-    matter.prepare("UPDATE documents SET next_attempt_at = NULL WHERE registration_status = 'registration_failed'")
-    return made
 
 
 def ask(world: Cluster, name: str = "once", **spec: Any) -> str:

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import UUID
 
 from sqlalchemy import text
 
+from baton.db.access import Role
 from baton.embedded.ports import LOOPBACK
 from cluster.bed.replicas import Cluster
 from support.databases import Database
@@ -20,9 +22,29 @@ def broken(world: Cluster, count: int = 1) -> Loop:
     return loop
 
 
+def fail(world: Cluster, count: int = 1) -> list[UUID]:
+    """Documents whose registration failed for good: no loop brings them back."""
+    matter = world.matter
+    made = []
+    for _ in range(count):
+        document = matter.document()
+        matter.apply(matter.settle(matter.dispatch(document), "expired", message="No answer came."))
+        made.append(document)
+    matter.prepare("UPDATE documents SET next_attempt_at = NULL WHERE registration_status = 'registration_failed'")
+    return made
+
+
 def repaired(loop: Loop, count: int) -> bool:
     """Whether so many repairs were made, or more."""
     return len(loop.ledger()) >= count
+
+
+@contextmanager
+def busy(world: Cluster, document: UUID) -> Iterator[None]:
+    """Live work has a document's lock within the block."""
+    with world.database.engine(Role.REGISTRAR).begin() as connection:
+        connection.execute(text("SELECT 1 FROM documents WHERE id = :id FOR NO KEY UPDATE"), {"id": document})
+        yield
 
 
 @contextmanager
