@@ -46,7 +46,7 @@ def explain(
 ) -> Plan:
     """Carry out a statement, the second time of two.
 
-    :param generic: with a plan that does not know the values; otherwise planned for them, as the product does it.
+    :param generic: with a plan that does not know the values; otherwise planned for them, as behind a pooler.
     """
     assert isinstance(statement, ClauseElement)
     compiled = cast("SQLCompiler", statement.compile(dialect=_DIALECT))

@@ -129,22 +129,24 @@ def _touched(connection: Any) -> int:
     return int(connection.exec_driver_sql(statement).scalar_one())
 
 
-def test_the_scrub_reads_a_slice_once(crowd: Crowd) -> None:
+@pytest.mark.parametrize("generic", [False, True])
+def test_the_scrub_reads_a_slice_once(crowd: Crowd, generic: bool) -> None:
     """A thousand documents at rest: well below ten buffers each, and none of them is looked at closer but the deleted."""
     ids = next(atscale.identities(crowd.database, size=1000))
     values = parameters(lanes=crowd.lanes, graces=graces(), now=crowd.now) | {"document_ids": ids}
-    plan = explain(crowd.database, Role.RECONCILER, resting.question(), values, generic=False)
+    plan = explain(crowd.database, Role.RECONCILER, resting.question(), values, generic=generic)
     assert "Seq Scan" not in plan.text
     assert plan.rows == len(ids) // 100
     assert plan.buffers <= 10 * len(ids)
 
 
+@pytest.mark.parametrize("generic", [False, True])
 @pytest.mark.parametrize("aspect", Aspect)
-def test_judging_what_rests_costs_a_few_buffers_each(crowd: Crowd, aspect: Aspect) -> None:
+def test_judging_what_rests_costs_a_few_buffers_each(crowd: Crowd, aspect: Aspect, generic: bool) -> None:
     """A thousand documents: no table is read whole, and nothing is looked for that rest need not."""
     ids = next(atscale.identities(crowd.database, size=1000))
     values = parameters(lanes=crowd.lanes, graces=graces(), now=crowd.now) | {"document_ids": ids}
-    plan = explain(crowd.database, Role.RECONCILER, question(aspect), values, generic=False)
+    plan = explain(crowd.database, Role.RECONCILER, question(aspect), values, generic=generic)
     assert "Seq Scan" not in plan.text.replace('"Relation Name": "dead_letter"', "")
     assert plan.buffers <= 10 * len(ids)
 
