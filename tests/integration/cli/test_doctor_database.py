@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 
 import psycopg
 import pytest
@@ -64,11 +64,20 @@ def test_a_clock_that_was_replaced_is_told(operator: Operator) -> None:
     assert "app.clock() was replaced" in finding["what"]
 
 
-def test_clocks_that_are_apart_are_told(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By how much, and which is ahead."""
-    monkeypatch.setattr(clocks, "_FAR", -1.0)
-    (finding,) = findings_of(operator, level="warning", check="clock")
-    assert "this machine's" in finding["what"]
+@pytest.mark.parametrize(("seconds", "words"), [(-60, "60 s ahead of"), (60, "60 s behind"), (-2, None)])
+def test_clocks_that_are_apart_are_told(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch, seconds: int, words: str | None
+) -> None:
+    """By how much, and which is ahead; a moment is nothing."""
+
+    class Moved(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + timedelta(seconds=seconds)
+
+    monkeypatch.setattr(clocks, "datetime", Moved)
+    told = [each["what"] for each in findings_of(operator, level="warning", check="clock")]
+    assert told == ([] if words is None else [f"the database's clock is {words} this machine's"])
 
 
 # roles
