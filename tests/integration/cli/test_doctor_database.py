@@ -4,13 +4,18 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from baton.db.access import Role
+from baton.embedded.binaries import PostgresBinaries
+from baton.embedded.postgres import EmbeddedPostgres
 from baton.outbox.sessions import own_session
 from baton.reconcilers.doctor import clocks, rights, sessions, storage
+from baton.reconcilers.doctor.findings import Level
+from support.databases import Cluster
 from support.examining import findings_of, prepare
 from support.operators import Operator
 from support.waiting import wait_until
@@ -162,6 +167,32 @@ def test_an_old_snapshot_is_told_though_others_times_cannot_be_seen(
         pid = driver.info.backend_pid
     told = [each["what"] for each in findings if (each["check"], each["level"]) == ("sessions", "warning")]
     assert [each for each in told if f"process {pid} " in each and "transactions old" in each], told
+
+
+def test_what_is_left_behind_without_a_session_is_told(
+    state_folder: Path, postgres_binaries: PostgresBinaries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prepared transaction that nobody ended, and a replication slot that nobody reads: on a server that allows them."""
+    monkeypatch.setattr(sessions, "WARN_AFTER", timedelta(0))
+    monkeypatch.setattr(sessions, "_OLD_SNAPSHOT", -1)
+    allowed = {"max_prepared_transactions": "2", "wal_level": "logical"}
+    with EmbeddedPostgres(
+        state_folder / "postgres", binaries=postgres_binaries, durable=False, settings=allowed
+    ) as server:
+        database = Cluster(server).create()
+        with own_session(database.engine("postgres")) as driver:
+            driver.execute("SELECT pg_create_logical_replication_slot('forgotten', 'pgoutput')")
+            driver.execute("BEGIN")
+            driver.execute("CREATE TABLE public.half ()")
+            driver.execute("PREPARE TRANSACTION 'left'")
+        with database.engine(Role.OBSERVER).connect() as connection:
+            told = {each.what: each for each in sessions.sessions(connection)}
+        database.engine(Role.OBSERVER).dispose()
+        database.preparer.dispose()
+    (prepared,) = [each for what, each in told.items() if what.startswith("prepared transaction 'left' of postgres")]
+    assert (prepared.level, prepared.todo) == (Level.FAULT, "ROLLBACK PREPARED 'left', or COMMIT PREPARED it")
+    (slot,) = [each for what, each in told.items() if what.startswith("replication slot forgotten keeps rows")]
+    assert (slot.level, slot.what.endswith(", and nobody reads it")) == (Level.WARNING, True)
 
 
 # storage
