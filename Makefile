@@ -65,6 +65,13 @@ image: $(VENV)/.dev ## the image of all workloads, built by buildah on a base th
 	@PYTHONPATH=tests $(BIN)/python -m e2e.bed.images
 	@$(BIN)/pytest -q -m e2e tests/e2e/test_image.py $(ARGS)
 
+.PHONY: e2e
+e2e: $(VENV)/.dev ## the image on a real node, as root: installed, used, harmed, upgraded; its programs are built by Go at the first time
+	@tools/system-packages e2e
+	@PYTHONPATH=tests $(BIN)/python -m support.charts.helm
+	@PYTHONPATH=tests $(BIN)/python -m e2e.bed.programs
+	@$(BIN)/pytest -m e2e --timeout 1200 --durations 10 tests/e2e $(ARGS)
+
 .PHONY: bench
 bench: $(VENV)/.bench ## measures, alone on the machine: make bench ARGS="--bench-scale 0.1"; figures in build/bench.json
 	@tools/system-packages test

@@ -225,6 +225,8 @@ def test_under_another_name_the_operator_has_its_own_lease(charts: Helm) -> None
     role = named(found, "Role", "other-baton-operator")
     assert [rule["resourceNames"] for rule in role["rules"] if "resourceNames" in rule] == [[lease]]
     assert lease == "other-baton-operator"
+    # of the release, so that it ends with it; what stands in it is the operator's alone
+    assert "spec" not in named(found, "Lease", lease)
 
 
 def test_whoever_may_install_into_a_namespace_alone_can(charts: Helm) -> None:
@@ -263,6 +265,8 @@ def test_the_migration_finds_all_that_it_needs(charts: Helm) -> None:
         hook = each["metadata"]["annotations"]
         assert hook["helm.sh/hook"] == marks["helm.sh/hook"]
         assert int(hook["helm.sh/hook-weight"]) < int(marks["helm.sh/hook-weight"])
+        # Helm takes no hook away with the release
+        assert "hook-succeeded" in hook["helm.sh/hook-delete-policy"]
     assert job["spec"]["template"]["spec"]["containers"][0]["command"] == ["baton", "migrate"]
 
 

@@ -8,27 +8,16 @@ import pytest
 import yaml
 
 from cluster.bed.asking import CRDS, Kubernetes
+from cluster.bed.neighbours import definitions
 from cluster.resources import RECONCILERS, REDRIVES
 from support.charts.places import CHART, ci_files
 from support.charts.rendering import NAMESPACE, Helm, Object, helm, of_kind, pods, variables
 from support.charts.runbooks import commands, pages
-from support.gotools import module_folder
-from support.parts import without
 from support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 SMALL = CHART / "ci" / "small.yaml"
-#: Module, version, and where in it the definitions are.
-NEIGHBOURS = (
-    (
-        "github.com/prometheus-operator/prometheus-operator",
-        "0.90.1",
-        "example/prometheus-operator-crd",
-        ("servicemonitors", "podmonitors", "prometheusrules"),
-    ),
-    ("github.com/kedacore/keda/v2", "2.19.0", "config/crd/bases", ("scaledobjects", "triggerauthentications")),
-)
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +29,7 @@ def charts() -> Helm:
 @pytest.fixture(scope="module")
 def neighbours(served: Kubernetes) -> Iterator[Kubernetes]:
     """A cluster that knows its neighbours' kinds, with a namespace that enforces the restricted standard."""
-    files: list[Path] = []
-    for module, version, folder, kinds in NEIGHBOURS:
-        source = module_folder(module, version)
-        if source is None:
-            without("needs Go, to fetch the definitions of the neighbours")
-        files += [each for kind in kinds for each in sorted((source / folder).glob(f"*_{kind}.yaml"))]
-    assert len(files) == 5
-    given = [argument for file in files for argument in ("--filename", file)]
+    given = [argument for file in definitions() for argument in ("--filename", file)]
     served.kubectl("apply", "--server-side", *given)
     served.kubectl("wait", "--for=condition=Established", "--timeout=60s", *given)
     levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}

@@ -23,6 +23,13 @@ PARTS: dict[str, tuple[Callable[[], bool], str]] = {
     "promtool": (_program("promtool"), "needs prometheus, for its promtool"),
     "buildah": (_program("buildah"), "needs buildah"),
     "debootstrap": (_program("debootstrap", "/usr/sbin/debootstrap"), "needs debootstrap"),
+    "containerd": (_program("containerd"), "needs containerd"),
+    "cni": (lambda: Path("/usr/lib/cni/ptp").exists(), "needs containernetworking-plugins"),
+    "iptables": (_program("iptables", "/usr/sbin/iptables"), "needs iptables"),
+    "ipset": (_program("ipset", "/usr/sbin/ipset"), "needs ipset"),
+    "conntrack": (_program("conntrack", "/usr/sbin/conntrack"), "needs conntrack"),
+    "openssl": (_program("openssl"), "needs openssl"),
+    "prometheus": (_program("prometheus"), "needs prometheus"),
     "runc": (_program("runc", "/usr/sbin/runc"), "needs runc"),
     "postgres15": (lambda: debian_binaries(15) is not None, "needs postgresql-15"),
 }

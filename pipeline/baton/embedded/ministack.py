@@ -41,11 +41,12 @@ class EmbeddedAws:
 
     Every access key of twelve digits is an account of its own, seeing nothing of the others. A
     kill keeps the objects and takes the queues back to the last orderly stop. `port` 0 takes a
-    free one, and keeps it over restarts of the same object.
+    free one, and keeps it over restarts of the same object. It believes whoever reaches `host`.
     """
 
-    def __init__(self, state_dir: Path, *, port: int = 0) -> None:
+    def __init__(self, state_dir: Path, *, host: str = LOOPBACK, port: int = 0) -> None:
         self._folder = Path(state_dir).absolute()
+        self._host = host
         self._asked_port = port
         self._port = port
         self._child: Child | None = None
@@ -64,7 +65,7 @@ class EmbeddedAws:
         """Its base URL; raises EmbeddedError before the first start."""
         if not self._port:
             raise EmbeddedError("the server has no port before its first start")
-        return f"http://{LOOPBACK}:{self._port}"
+        return f"http://{self._host}:{self._port}"
 
     @property
     def running(self) -> bool:
@@ -95,7 +96,7 @@ class EmbeddedAws:
             try:
                 self._start_server()
             except StartFailed:
-                if self._asked_port or not answers(self._port) or attempt == _PORT_TRIES - 1:
+                if self._asked_port or not answers(self._port, host=self._host) or attempt == _PORT_TRIES - 1:
                     raise
                 self._port = 0
             else:
@@ -120,7 +121,7 @@ class EmbeddedAws:
                 environ={
                     **{name: os.environ[name] for name in _KEPT if name in os.environ},
                     "AWS_SECRET_ACCESS_KEY": _SECRET,
-                    "BIND_HOST": LOOPBACK,
+                    "BIND_HOST": self._host,
                     "GATEWAY_PORT": str(self._port),
                     "SERVICES": "s3,sqs",
                     "PERSIST_STATE": "1",
@@ -143,7 +144,7 @@ class EmbeddedAws:
 
     def _healthy(self) -> bool:
         # Not urllib: a proxy of the environment has no business here.
-        connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=2)
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=2)
         try:
             connection.request("GET", "/_ministack/health")
             return connection.getresponse().status == http.HTTPStatus.OK

@@ -12,10 +12,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def answers(port: int, *, timeout: float = 1.0) -> bool:
+def answers(port: int, *, host: str = LOOPBACK, timeout: float = 1.0) -> bool:
     """Whether something accepts a connection on the port within `timeout` seconds."""
     try:
-        with socket.create_connection((LOOPBACK, port), timeout=timeout):
+        with socket.create_connection((host, port), timeout=timeout):
             return True
     except OSError:
         return False

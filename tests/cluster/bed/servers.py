@@ -3,7 +3,7 @@
 import signal
 import ssl
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,9 +21,26 @@ ADMIN = "admin-of-the-test-bed"
 class ApiServer:
     """etcd and kube-apiserver in one folder; memory-fast, not durable."""
 
-    def __init__(self, folder: Path, *, binaries: Binaries) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        binaries: Binaries,
+        host: str = LOOPBACK,
+        users: Sequence[str] = (),
+        flags: Mapping[str, object] | None = None,
+    ) -> None:
+        """Nothing is started yet.
+
+        :param host: the address that it listens on.
+        :param users: who else it knows, each as ``token,name,id,"groups"``.
+        :param flags: of the server, in the place of those that it has for itself.
+        """
         self._folder = folder
         self._binaries = binaries
+        self._host = host
+        self._users = users
+        self._flags = flags or {}
         self._children = Children()
         self._api: Child | None = None
         self.port = free_port()
@@ -31,12 +48,17 @@ class ApiServer:
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"https://{LOOPBACK}:{self.port}"
+        return f"https://{self._host}:{self.port}"
 
     @property
     def authority(self) -> Path:
         """What its certificate is checked with."""
         return self._folder / "certificates" / "apiserver.crt"
+
+    @property
+    def accounts_key(self) -> Path:
+        """What service accounts' tokens are signed with."""
+        return self._folder / "certificates" / "accounts.key"
 
     @property
     def kubeconfig(self) -> Path:
@@ -64,23 +86,29 @@ class ApiServer:
             **{"unsafe-no-fsync": "true", "log-level": "warn"},
         )
         tokens = self._folder / "tokens.csv"
-        tokens.write_text(f'{ADMIN},admin,admin,"system:masters"\n')
+        tokens.write_text("\n".join((f'{ADMIN},admin,admin,"system:masters"', *self._users, "")))
         tokens.chmod(0o600)
         certificates = self._folder / "certificates"
         certificates.mkdir(exist_ok=True)
-        key = certificates / "accounts.key"
-        make_key(key)
-        self._api = self._run(
-            "kube-apiserver",
-            self._binaries.apiserver,
-            **{"etcd-servers": client, "bind-address": LOOPBACK, "secure-port": self.port},
-            **{"advertise-address": "10.255.255.1", "endpoint-reconciler-type": "none"},
+        make_key(self.accounts_key)
+        flags: dict[str, object] = {
+            "etcd-servers": client,
+            "bind-address": self._host,
+            "secure-port": self.port,
+            "advertise-address": "10.255.255.1",
+            "endpoint-reconciler-type": "none",
             # its own certificate, made at the first start; the address is among its names
-            **{"cert-dir": certificates, "token-auth-file": tokens, "authorization-mode": "RBAC"},
-            **{"service-account-issuer": "https://kubernetes.default.svc", "service-account-key-file": key},
-            **{"service-account-signing-key-file": key, "service-cluster-ip-range": "10.96.0.0/16"},
-            **{"disable-admission-plugins": "ServiceAccount", "profiling": "false"},
-        )
+            "cert-dir": certificates,
+            "token-auth-file": tokens,
+            "authorization-mode": "RBAC",
+            "service-account-issuer": "https://kubernetes.default.svc",
+            "service-account-key-file": self.accounts_key,
+            "service-account-signing-key-file": self.accounts_key,
+            "service-cluster-ip-range": "10.96.0.0/16",
+            "disable-admission-plugins": "ServiceAccount",
+            "profiling": "false",
+        }
+        self._api = self._run("kube-apiserver", self._binaries.apiserver, **{**flags, **self._flags})
         self._api.wait_ready(self._ready, timeout=120)
         write_kubeconfig(self.kubeconfig, url=self.url, authority=self.authority, token=ADMIN)
 

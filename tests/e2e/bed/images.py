@@ -19,7 +19,8 @@ from support.charts.places import REPOSITORY
 SUITE = "bookworm"
 BASE = f"localhost/baton-base:{SUITE}"
 IMAGE = "localhost/baton:e2e"
-_PAUSE = "localhost/baton-pause:1"
+PAUSE = "localhost/baton-pause:1"
+"""Holds the namespaces of a pod."""
 #: What Debian's slim images leave out, and what apt fetches anew.
 _LEFT_OUT = (
     *(f"usr/share/{each}" for each in ("doc", "groff", "info", "linda", "lintian", "locale", "man")),
@@ -59,13 +60,21 @@ class Images:
         found: dict[str, object] = json.loads(self("inspect", "--type", "image", IMAGE))["OCIv1"]
         return found
 
-    def export(self, file: Path) -> None:
-        """Write the product's image, and the one that holds a pod's namespaces, as archives into one folder."""
-        self._pause()
-        file.mkdir(parents=True, exist_ok=True)
-        for image in (IMAGE, _PAUSE):
-            name = image.rpartition("/")[2].partition(":")[0]
-            self("push", "--quiet", image, f"oci-archive:{file / name}.tar:{image}")
+    def archive(self, image: str, file: Path) -> Path:
+        """Write an image into a file that a node can load."""
+        if image == PAUSE:
+            self._pause()
+        self("push", "--quiet", "--disable-compression", image, f"oci-archive:{file}:{image}")
+        return file
+
+    def with_file(self, image: str, file: Path, place: str) -> None:
+        """Make another image of the product's, with one file more or another one in its place."""
+        container = self("from", "--pull-never", IMAGE).strip()
+        try:
+            self("copy", "--quiet", "--chmod", "0644", container, str(file), place)
+            self("commit", "--quiet", container, image)
+        finally:
+            self("rm", container)
 
     @contextmanager
     def mounted(self) -> Iterator[Path]:
@@ -108,7 +117,7 @@ class Images:
             self._from_folder(BASE, root)
 
     def _pause(self) -> None:
-        if self._has(_PAUSE):
+        if self._has(PAUSE):
             return
         with tempfile.TemporaryDirectory(prefix="pause-", dir=self.folder) as scratch:
             root = Path(scratch) / "root"
@@ -117,7 +126,7 @@ class Images:
             if program is None:
                 raise RuntimeError("needs catatonit, to hold the namespaces of pods")
             shutil.copy(program, root / "catatonit")
-            self._from_folder(_PAUSE, root, "--entrypoint", '["/catatonit","-P"]')
+            self._from_folder(PAUSE, root, "--entrypoint", '["/catatonit","-P"]')
 
     def _from_folder(self, image: str, root: Path, *settings: str) -> None:
         """An image of one layer."""

@@ -29,13 +29,14 @@ class Helm:
 
     program: Path
 
-    def __call__(self, *arguments: str, given: str | None = None) -> str:
+    def __call__(self, *arguments: str, given: str | None = None, within: float = 60) -> str:
         """What it prints.
 
+        :param within: seconds that it may take.
         :raises Refused: it ended otherwise than with 0.
         """
         done = subprocess.run(
-            (str(self.program), *arguments), input=given, capture_output=True, text=True, timeout=60, check=False
+            (str(self.program), *arguments), input=given, capture_output=True, text=True, timeout=within, check=False
         )
         if done.returncode != 0:
             raise Refused(done.stderr)

@@ -1,0 +1,140 @@
+"""A Prometheus on this machine that follows what the chart tells the Prometheus operator: its PodMonitor and its rules.
+
+Only times are others: it looks every second, and an alert that would wait for minutes waits for two seconds.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+from baton.embedded.children import Child, Program
+from baton.embedded.ports import LOOPBACK, free_port
+from e2e.bed.releases import NAME, Release
+from support.waiting import wait_until
+
+_HOLDS = "2s"
+
+
+@dataclass(frozen=True)
+class Prometheus:
+    """One that runs."""
+
+    url: str
+
+    def asked(self, query: str) -> list[dict[str, Any]]:
+        """What a query finds just now."""
+        answer = httpx.get(f"{self.url}/api/v1/query", params={"query": query}, timeout=30).raise_for_status()
+        found: list[dict[str, Any]] = answer.json()["data"]["result"]
+        return found
+
+    def firing(self, alert: str) -> list[dict[str, str]]:
+        """The labels of an alert that fires."""
+        return [each["metric"] for each in self.asked(f'ALERTS{{alertname="{alert}",alertstate="firing"}}')]
+
+    def fired(self, *, within: str = "1h") -> set[str]:
+        """The alerts that fired at any time."""
+        query = f'count by (alertname) (max_over_time(ALERTS{{alertstate="firing"}}[{within}]))'
+        return {each["metric"]["alertname"] for each in self.asked(query)}
+
+    def active(self) -> list[dict[str, Any]]:
+        """Alerts that fire, with what they say to people."""
+        found = httpx.get(f"{self.url}/api/v1/alerts", timeout=30).raise_for_status().json()["data"]["alerts"]
+        return [each for each in found if each["state"] == "firing"]
+
+    def targets(self) -> dict[str, str]:
+        """Whether each workload answers it, by component."""
+        found = httpx.get(f"{self.url}/api/v1/targets", timeout=30).raise_for_status().json()["data"]["activeTargets"]
+        return {each["labels"]["app_kubernetes_io_component"]: each["health"] for each in found}
+
+
+@contextmanager
+def watching(release: Release, folder: Path) -> Iterator[Prometheus]:
+    """One that watches a release for the length of a block."""
+    folder.mkdir(parents=True, exist_ok=True)
+    monitor = _object(release, "podmonitor")
+    rules = _object(release, "prometheusrule")["spec"]
+    for group in rules["groups"]:
+        for rule in group["rules"]:
+            rule["for"] = _HOLDS
+    (folder / "rules.yaml").write_text(yaml.safe_dump(rules), encoding="utf-8")
+    (folder / "prometheus.yaml").write_text(yaml.safe_dump(_settings(release, monitor)), encoding="utf-8")
+    program = shutil.which("prometheus")
+    assert program is not None
+    port = free_port()
+    flags = (
+        f"--config.file={folder / 'prometheus.yaml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address={LOOPBACK}:{port}",
+    )
+    child = Child(Program("prometheus", (program, *flags), log=folder / "prometheus.log", folder=folder))
+    child.start()
+    try:
+        url = f"http://{LOOPBACK}:{port}"
+        child.wait_ready(lambda: _ready(url), timeout=60)
+        prometheus = Prometheus(url)
+        wait_until(lambda: set(prometheus.targets().values()) == {"up"}, 60, interval=0.5, what="every target")
+        yield prometheus
+    finally:
+        child.stop(timeout=10)
+
+
+def _object(release: Release, kind: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(release.kubernetes.kubectl("get", kind, NAME, "--output=json"))
+    return found
+
+
+def _settings(release: Release, monitor: dict[str, Any]) -> dict[str, Any]:
+    """What the Prometheus operator would make of a PodMonitor."""
+    spec = monitor["spec"]
+    (endpoint,) = spec["podMetricsEndpoints"]
+    kept = [
+        {"source_labels": [f"__meta_kubernetes_pod_label_{_flat(name)}"], "regex": value, "action": "keep"}
+        for name, value in spec["selector"]["matchLabels"].items()
+    ]
+    kept.append(
+        {"source_labels": ["__meta_kubernetes_pod_container_port_name"], "regex": endpoint["port"], "action": "keep"}
+    )
+    named = {
+        "namespace": "namespace",
+        "pod": "pod_name",
+        "container": "pod_container_name",
+        **{_flat(label): f"pod_label_{_flat(label)}" for label in spec["podTargetLabels"]},
+    }
+    kept += [
+        {"source_labels": [f"__meta_kubernetes_{source}"], "target_label": label} for label, source in named.items()
+    ]
+    discovery = {
+        "role": "pod",
+        "kubeconfig_file": str(release.kubernetes.kubeconfig),
+        "namespaces": {"names": [release.namespace]},
+    }
+    job = {
+        "job_name": f"{release.namespace}/{NAME}",
+        "metrics_path": endpoint["path"],
+        "kubernetes_sd_configs": [discovery],
+        "relabel_configs": kept,
+    }
+    return {
+        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+        "rule_files": ["rules.yaml"],
+        "scrape_configs": [job],
+    }
+
+
+def _flat(label: str) -> str:
+    return re.sub(r"\W", "_", label)
+
+
+def _ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/-/ready", timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
