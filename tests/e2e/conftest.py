@@ -1,6 +1,6 @@
 """The image, the node, the servers beside it and the release on it: each once for the session."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from e2e.bed.grounds import Grounds, laid_out, servers
 from e2e.bed.images import IMAGE, PAUSE, Images
 from e2e.bed.nodes import Node
 from e2e.bed.programs import find_or_build_all
-from e2e.bed.releases import Release, chosen
+from e2e.bed.releases import Release, chosen, seen
 from e2e.bed.watching import Prometheus, watching
 from support.charts.rendering import NAMESPACE, helm
 from support.parts import require, without
@@ -91,3 +91,13 @@ def firm(release: Release, grounds: Grounds) -> Iterator[Firm]:
     """A firm that files documents."""
     with grounds.firm() as firm:
         yield firm
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say of a test that failed what the release looked like."""
+    report = yield
+    release = getattr(item, "funcargs", {}).get("release")
+    if report.failed and release is not None:
+        report.sections.append(("the release", seen(release)))
+    return report

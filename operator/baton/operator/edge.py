@@ -39,6 +39,7 @@ _EXIT: Final = 10.0
 _TASKS_END: Final = 3.0
 #: What kopf names the tasks without which a kind's events come to nobody; each is there for as long as the watch.
 _LASTING: Final = ("watcher for ", "spawner of ", "cleaner of ")
+_IDENTITY: Final = "baton"
 
 
 class WatchLost(Exception):
@@ -129,6 +130,8 @@ class Edge:
                 namespaces=self._namespaces,
                 clusterwide=not self._namespaces,
                 standalone=True,
+                # nobody is told it; without one kopf asks for the account's name, which a container's seldom has
+                identity=_IDENTITY,  # type: ignore[arg-type] # a string of a kind that kopf keeps to itself
                 stop_flag=self._ending,
             )
         )

@@ -4,7 +4,6 @@ import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from baton.db.access import Role
@@ -25,10 +24,19 @@ _SELECTOR = f"app.kubernetes.io/instance={NAME}"
 _SECRET = "embedded"
 #: So that what a loss costs is seconds, and not minutes.
 _HURRIED = {
-    "BATON_QUEUE_VISIBILITY": 10,
+    "BATON_QUEUE_VISIBILITY": "10s",
     "BATON_CONSUMER_HEARTBEAT": "3s",
-    "BATON_SWEEP_INTERVAL": "2s",
+    "BATON_CONSUMER_RECEIVE_WAIT": "2s",
+    "BATON_CONSUMER_SHUTDOWN_GRACE": "5s",
+    "BATON_CONSUMER_MAX_ATTEMPTS": 20,
+    "BATON_SWEEPER_INTERVAL": "2s",
+    "BATON_SWEEPER_EARLY_LOOK": "6s",
+    "BATON_RUN_DEADLINE": "60s",
+    "BATON_RUN_UPLOAD_SLACK": "5s",
+    "BATON_RUN_RETRY_INITIAL": "1s",
+    "BATON_RUN_RETRY_MAX": "5s",
 }
+_GRACES = ("ingest_stalled", "request_stalled", "apply_stalled", "understanding_stalled", "fan_out_missing")
 
 
 @dataclass(frozen=True)
@@ -61,8 +69,9 @@ class Release:
     def pods(self, component: str | None = None) -> list[dict[str, Any]]:
         """Its pods that were not told to go: of one workload, or of all."""
         selector = _SELECTOR if component is None else f"{_SELECTOR},app.kubernetes.io/component={component}"
-        told = self.kubernetes.kubectl("get", "pods", f"--selector={selector}", "--output=json")
-        found: list[dict[str, Any]] = json.loads(told)["items"]
+        path = f"/api/v1/namespaces/{self.namespace}/pods"
+        answer = self.kubernetes.http.get(path, params={"labelSelector": selector}).raise_for_status()
+        found: list[dict[str, Any]] = answer.json()["items"]
         return [each for each in found if "deletionTimestamp" not in each["metadata"]]
 
     def wait(self, *components: str, within: float = 240.0) -> None:
@@ -131,7 +140,11 @@ def chosen(node: Node, grounds: Grounds) -> dict[str, Any]:
         "reconciler": {
             "database": {"url": grounds.url(Role.RECONCILER)},
             "aws": keys,
-            "spec": {"interval": "2s", "queues": {"visibility": "10s"}},
+            "spec": {
+                "interval": "2s",
+                "queues": {"visibility": "10s"},
+                "graces": [{"discrepancy": name, "grace": "1s"} for name in _GRACES],
+            },
         },
         "networkPolicy": {
             "enabled": True,
@@ -160,13 +173,9 @@ def is_ready(pods: list[dict[str, Any]]) -> bool:
     return bool(pods) and all(is_up(each) for each in pods)
 
 
-def saved(release: Release, folder: Path) -> str:
+def seen(release: Release) -> str:
     """What a release looks like, for whoever reads of a failure."""
     told = [release.kubernetes.kubectl("get", "pods,jobs,regrec", "--output=wide", code=None)]
     told += [release.kubernetes.kubectl("get", "events", "--sort-by=.lastTimestamp", code=None)[-3000:]]
-    told += [
-        release.kubernetes.kubectl("logs", f"deployment/{NAME}-{each}", "--tail=30", code=None) for each in COMPONENTS
-    ]
-    text = "\n".join(told)
-    (folder / "release.txt").write_text(text, encoding="utf-8")
-    return text
+    told += [f"--- {each}\n{release.said(each)[-3000:]}" for each in COMPONENTS]
+    return "\n".join(told)

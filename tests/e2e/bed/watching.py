@@ -6,9 +6,11 @@ Only times are others: it looks every second, and an alert that would wait for m
 import json
 import re
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +67,6 @@ def watching(release: Release, folder: Path) -> Iterator[Prometheus]:
         for rule in group["rules"]:
             rule["for"] = _HOLDS
     (folder / "rules.yaml").write_text(yaml.safe_dump(rules), encoding="utf-8")
-    (folder / "prometheus.yaml").write_text(yaml.safe_dump(_settings(release, monitor)), encoding="utf-8")
     program = shutil.which("prometheus")
     assert program is not None
     port = free_port()
@@ -75,6 +76,12 @@ def watching(release: Release, folder: Path) -> Iterator[Prometheus]:
         f"--web.listen-address={LOOPBACK}:{port}",
     )
     child = Child(Program("prometheus", (program, *flags), log=folder / "prometheus.log", folder=folder))
+    with _pods_listed(release) as pods:
+        (folder / "prometheus.yaml").write_text(yaml.safe_dump(_settings(release, monitor, pods)), encoding="utf-8")
+        yield from _run(child, port)
+
+
+def _run(child: Child, port: int) -> Iterator[Prometheus]:
     child.start()
     try:
         url = f"http://{LOOPBACK}:{port}"
@@ -91,8 +98,58 @@ def _object(release: Release, kind: str) -> dict[str, Any]:
     return found
 
 
-def _settings(release: Release, monitor: dict[str, Any]) -> dict[str, Any]:
-    """What the Prometheus operator would make of a PodMonitor."""
+@contextmanager
+def _pods_listed(release: Release) -> Iterator[str]:
+    """Where Prometheus hears of the release's pods: Debian's own cannot ask an API server."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps([_target(pod, port) for pod in release.pods() for port in _ports(pod)]).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            """Nothing is written to the terminal."""
+
+    with ThreadingHTTPServer((LOOPBACK, 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, name="pods", daemon=True)
+        thread.start()
+        try:
+            yield f"http://{LOOPBACK}:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _ports(pod: dict[str, Any]) -> list[dict[str, Any]]:
+    running = "podIP" in pod["status"]
+    return [port for container in pod["spec"]["containers"] for port in container.get("ports", ())] if running else []
+
+
+def _target(pod: dict[str, Any], port: dict[str, Any]) -> dict[str, Any]:
+    """A port of a pod, as an API server's own discovery tells it."""
+    metadata = pod["metadata"]
+    labels = {
+        "namespace": metadata["namespace"],
+        "pod_name": metadata["name"],
+        "pod_container_name": pod["spec"]["containers"][0]["name"],
+        "pod_container_port_name": port["name"],
+        **{f"pod_label_{_flat(name)}": value for name, value in metadata["labels"].items()},
+    }
+    return {
+        "targets": [f"{pod['status']['podIP']}:{port['containerPort']}"],
+        "labels": {f"__meta_kubernetes_{name}": value for name, value in labels.items()},
+    }
+
+
+def _settings(release: Release, monitor: dict[str, Any], pods: str) -> dict[str, Any]:
+    """What the Prometheus operator would make of a PodMonitor.
+
+    :param pods: where they are listed.
+    """
     spec = monitor["spec"]
     (endpoint,) = spec["podMetricsEndpoints"]
     kept = [
@@ -111,15 +168,10 @@ def _settings(release: Release, monitor: dict[str, Any]) -> dict[str, Any]:
     kept += [
         {"source_labels": [f"__meta_kubernetes_{source}"], "target_label": label} for label, source in named.items()
     ]
-    discovery = {
-        "role": "pod",
-        "kubeconfig_file": str(release.kubernetes.kubeconfig),
-        "namespaces": {"names": [release.namespace]},
-    }
     job = {
         "job_name": f"{release.namespace}/{NAME}",
         "metrics_path": endpoint["path"],
-        "kubernetes_sd_configs": [discovery],
+        "http_sd_configs": [{"url": pods, "refresh_interval": "2s"}],
         "relabel_configs": kept,
     }
     return {
