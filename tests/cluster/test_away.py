@@ -4,13 +4,16 @@ import time
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+import httpx
 import pytest
 
 from baton.db.access import Role
-from cluster.bed.between import Mood, standing_between
+from baton.embedded.ports import LOOPBACK, free_port
+from cluster.bed.between import Asked, Mood, Spoiled, standing_between
 from cluster.bed.gates import gate
 from cluster.bed.harm import broken, by_password, held, repaired, waiting
 from cluster.bed.replicas import PATIENCE, Cluster
+from cluster.resources import REDRIVES
 from support.databases import Database
 from support.waiting import wait_until
 
@@ -45,6 +48,32 @@ def test_an_api_server_that_answers_nothing_stops_no_repair(world: Cluster) -> N
         between.go(Mood.OPEN)
         world.wait_for("Suspended", "True", "Suspended")
         assert replica.process.poll() is None
+
+
+def test_kinds_that_are_not_served_yet_keep_nobody_waiting(world: Cluster) -> None:
+    """A roll-call that is turned away is made again soon, and the replica is ready then: not minutes later."""
+    turned_away: list[Asked] = []
+
+    def spoil(asked: Asked) -> Spoiled | None:
+        if asked.watch or not asked.path.endswith(REDRIVES) or len(turned_away) == 5:
+            return None
+        turned_away.append(asked)
+        return Spoiled(429, b"{}")
+
+    port = free_port()
+    with standing_between(world.kubernetes, world.folder) as between:
+        between.spoil = spoil
+        with world.replica(KUBECONFIG=str(between.kubeconfig), BATON_HEALTH_PORT=str(port)):
+            wait_until(partial(is_ready, port), 60, interval=0.2, what="the replica's readiness")
+    assert len(turned_away) == 5
+
+
+def is_ready(port: int) -> bool:
+    """Whether the process behind a port says that it is ready."""
+    try:
+        return httpx.get(f"http://{LOOPBACK}:{port}/readyz", timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
 
 
 @pytest.mark.chaos

@@ -10,6 +10,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Final
 
+from baton.consumers.backoff import Backoff, Failures
 from baton.operator import access, leases
 from baton.operator.api import Api, ApiError
 from baton.operator.crews import Crew
@@ -45,6 +46,8 @@ _PENS_END: Final = 3.0
 _EDGE_SILENT_AFTER: Final = 30.0
 #: Seconds between two beats of the roll-call.
 _BEAT: Final = 30.0
+#: Seconds; the first wait after a roll-call that failed.
+_AGAIN: Final = 1.0
 
 
 def run(settings: Settings, *, stop: threading.Event) -> None:
@@ -168,15 +171,19 @@ def _prepare_metrics() -> None:
 
 
 def roll_call(call: RollCall, *, every: float, stop: threading.Event, progress: Progress) -> None:
-    """Make the roll-call now and then."""
+    """Make the roll-call now and then; one that failed soon again: kinds that were just defined are not served at once."""
+    failures = Failures(Backoff(initial=min(_AGAIN, every), maximum=every))
     while not stop.is_set():
         progress.beat("roll-call")
+        wait = every
         try:
             call.make()
+            failures.succeeded()
             progress.ready("roll-call")
         except ApiError as error:
+            wait = failures.failed()
             _log.warning("the resources could not be listed", exc_info=error)
             progress.not_ready("roll-call", "the API server does not list the resources")
-        until = time.monotonic() + every
+        until = time.monotonic() + wait
         while (left := until - time.monotonic()) > 0 and not stop.wait(min(left, _BEAT)):
             progress.beat("roll-call")

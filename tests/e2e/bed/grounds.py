@@ -75,7 +75,11 @@ def servers(folder: Path) -> Iterator[tuple[EmbeddedPostgres, EmbeddedAws]]:
             trusted = file.read_text(encoding="utf-8")
             file.write_text(f"host all all {_PODS} scram-sha-256\n{trusted}", encoding="utf-8")
             connection.execute(text("SELECT pg_reload_conf()"))
-        yield postgres, aws
+        try:
+            yield postgres, aws
+        finally:
+            # in order it would wait for pods that still ask
+            aws.kill()
 
 
 def laid_out(postgres: EmbeddedPostgres, aws: EmbeddedAws, *, name: str = "baton") -> Grounds:

@@ -105,7 +105,7 @@ class Node:
 
     def _start(self) -> None:
         self._ends.enter_context(self.sandbox)
-        self._ends.callback(self._children.stop, timeout=5)
+        self._ends.callback(self._kill)
         _certificate(self.folder)
         self._ends.enter_context(self.server)
         self.kubernetes = self._ends.enter_context(Kubernetes.reached(self.server.kubeconfig))
@@ -232,6 +232,10 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
         self._kubelet.wait_ready(self._is_ready, timeout=120)
         # it looks its own node up once, at its start
         self._inside("policies", self._programs.policies, self._policies)
+
+    def _kill(self) -> None:
+        for child in self._children:
+            child.kill()
 
     def _is_ready(self) -> bool:
         found = self.kubernetes.http.get(f"/api/v1/nodes/{NAME}")
