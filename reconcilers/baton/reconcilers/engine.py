@@ -139,7 +139,7 @@ class Reconciler:
 
     def _prepare(self, stop: threading.Event) -> Walk:
         owned = True
-        with self._opened() as connection, prepared(connection):
+        with self._remembering() as connection, prepared(connection):
             if self._mode is Mode.REPAIR:
                 owned = owner.claim(connection, self._settings.reconcile.resource)
             ground = self.ground(connection, owned=owned)
@@ -149,18 +149,14 @@ class Reconciler:
             if self._mode is Mode.REPAIR:
                 breaker.judge(connection, config=self._settings.breaker, limits=self._settings.runs)
         # in a transaction of its own: it may fail
-        with (
-            alone(walk, glance.NAME),
-            read_transaction(self._engine) as connection,
-            prepared(connection),
-        ):
+        with alone(walk, glance.NAME), read_transaction(self._engine) as connection, prepared(connection):
             walk.shown = glance.showing(connection, now=ground.now, graces=ground.graces, lanes=ground.lanes)
         for lane in stalled:
             _log.warning("nobody consumes a lane; nothing of it is repaired", extra=fields.of(lane=lane))
         return walk
 
-    def _opened(self) -> AbstractContextManager[Connection]:
-        """The transaction that a pass begins with."""
+    def _remembering(self) -> AbstractContextManager[Connection]:
+        """A transaction that keeps what the pass remembers, where it keeps anything in Postgres."""
         return forgettable(self._engine) if self._mode is Mode.REPAIR else read_transaction(self._engine)
 
     def _conclude(self, walk: Walk) -> None:
@@ -197,7 +193,7 @@ class Reconciler:
         if not count or walk.stopped:
             return
         with alone(walk, backstop.NAME):
-            with self._engine.begin() as connection:
+            with self._remembering() as connection, prepared(connection):
                 ids = backstop.next_rows(connection, self._memory, count=count)
             self._work(walk, ids)
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, func, select
 
 from baton.aws.errors import AwsError
 from baton.aws.queues import Depth, Queue
-from baton.db.connect import read_transaction
+from baton.db.connect import forgettable, read_transaction
 from baton.db.states import Lane
 from baton.db.tables import outbox
 from baton.reconcilers.lanes import KEPT, LaneState, Reading, lane_states, record_reading
@@ -52,7 +52,7 @@ class Readings:
             if not self._keep:
                 self._note(engine, lane, depth)
             else:
-                with engine.begin() as connection:
+                with forgettable(engine) as connection:
                     record_reading(
                         connection,
                         lane,
