@@ -114,6 +114,7 @@ def at_scale(
     with server:
         cluster = Cluster(server)
         large, small = (Database(cluster, name) for name in names.read_text().split())
+        atscale.clean(large, small)  # one that was kept holds what the run before removed
         with atscale.consumed(large, small):
             yield Scale(large, small, server, count)
         for engine in _engines.values():
@@ -148,8 +149,8 @@ def _hot(at_scale: Scale, figures: Figures, what: str, *, peer: float | None = N
                 name=f"{name}: time",
                 value=round(measured.milliseconds, 2),
                 unit="ms",
-                target="< 5 ms",
-                holds=measured.milliseconds < 5,
+                target="< 5 ms" if mode is Mode.OBSERVE else "",
+                holds=mode is not Mode.OBSERVE or measured.milliseconds < 5,
                 peer=None if peer is None else ("the same conditions over the whole table", round(peer, 1)),
                 ratio=None if peer is None else round(peer / measured.milliseconds, 1),
             )
@@ -329,7 +330,17 @@ def test_healing_keeps_to_its_rate(at_scale: Scale, figures: Figures) -> None:
             {"firm": lost},
         ).one()
     figures.record(Figure(f"healing {count:,} lost tickets", round(seconds), "s", "", holds=True))
-    figures.record(Figure("repairs in the busiest minute", most, "repairs", f"≤ {RATE} (set)", holds=most <= RATE))
+    # what was reserved at the end of a minute may be written down at the beginning of the next
+    bound = RATE + Reconcile().batch_size
+    figures.record(
+        Figure(
+            "repairs in the busiest minute",
+            most,
+            "repairs",
+            f"≤ {RATE} (set), and a batch of the minute before",
+            holds=most <= bound,
+        )
+    )
     assert tuple(again) == (count, count), "each is asked for again once"
     _forget(database, lost)
 

@@ -82,6 +82,14 @@ def loaded(database: Database) -> bool:
         ).fetchone() == (True,)
 
 
+def clean(*databases: Database) -> None:
+    """Have nothing left of what was removed."""
+    for database in databases:
+        with _superuser(database) as session:
+            for table in TABLES:
+                session.execute(f"VACUUM (INDEX_CLEANUP ON) {table}".encode())
+
+
 # What is put beside them
 
 

@@ -164,8 +164,8 @@ class Reconciler:
         if self._mode is not Mode.REPAIR or not result.finished:
             return
         with forgettable(self._engine) as connection, prepared(connection):
-            jumps.judge(connection, self._memory, result, config=self._settings.breaker)
             ended: datetime = connection.execute(select(func.app.clock())).scalar_one()
+            jumps.judge(connection, self._memory, result, config=self._settings.breaker, now=ended)
             self._memory.keep(connection, LAST_PASS, {"ended_at": ended.isoformat(), "found": result.total})
 
     # what is looked at
@@ -316,7 +316,8 @@ class Reconciler:
         config = self._settings.breaker
         if self._mode is Mode.REPAIR and jumps.exceeds(walk.result, level=walk.level, config=config):
             with self._engine.begin() as connection:
-                jumps.judge(connection, self._memory, walk.result, config=config, ended=False)
+                now: datetime = connection.execute(select(func.app.clock())).scalar_one()
+                jumps.judge(connection, self._memory, walk.result, config=config, now=now, ended=False)
                 walk.level = jumps.level(connection, self._memory)
 
     def _tidy(self, walk: Walk, document_ids: Sequence[UUID]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
 from baton.reconcilers.classification import DISCREPANCIES
 from baton.reconcilers.memory import Memory, member, moment
@@ -41,16 +41,18 @@ def exceeds(result: PassResult, *, level: int, config: Breaker) -> bool:
     return suspicious(result) - level > config.discrepancy_cap
 
 
-def judge(connection: Connection, memory: Memory, result: PassResult, *, config: Breaker, ended: bool = True) -> bool:
+def judge(
+    connection: Connection, memory: Memory, result: PassResult, *, config: Breaker, now: datetime, ended: bool = True
+) -> bool:
     """Open the breaker where more is new than the cap allows; ``True`` where this call has opened it.
 
     New is what is found above the level, which is the lowest count of the time that is looked back on. Whenever the cap
     was exceeded the level is the present count: the same discrepancies do not open it again.
 
+    :param now: by the database's clock.
     :param ended: whether the pass has seen everything; before that a count says only that there is so much at least.
     """
     found = suspicious(result)
-    now: datetime = connection.execute(select(func.app.clock())).scalar_one()
     known = memory.recall(connection, NAME)
     if not known:
         known = {"count": 0, "at": now.isoformat()}
