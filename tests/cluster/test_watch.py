@@ -21,6 +21,7 @@ from cluster.bed.between import Asked, Between, Mood, Spoiled, standing_between
 from cluster.bed.harm import broken, held, repaired, waiting
 from cluster.bed.replicas import PATIENCE, Cluster
 from cluster.resources import RECONCILERS, reconciler
+from support.parts import needs
 from support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -112,6 +113,17 @@ def test_a_watch_that_closes_lies_or_is_refused_is_opened_again(world: Cluster) 
             wait_until(partial(is_seen, world), PATIENCE, what=f"the change after: {way}")
         assert replica.process.poll() is None
         assert between.count("GET", holding=RECONCILERS, watch=True) >= 2 * len(WATCHES)
+
+
+@needs("root")
+def test_an_account_without_a_name_watches(world: Cluster) -> None:
+    """As in a container: what is declared after the start is seen without a roll-call."""
+    world.secrets(Role.OBSERVER)
+    nameless = ("unshare", "--user", "--map-user=54321", "--")
+    with world.replica(by=nameless, **NO_ROLL_CALL) as replica:
+        wait_until(lambda: "this replica works from now on" in replica.told(), PATIENCE, what="a leader")
+        world.declare()
+        world.wait_for("Ready", "True", "InOrder")
 
 
 def test_a_watch_that_is_silent_is_made_up_for_by_the_roll_call(world: Cluster) -> None:

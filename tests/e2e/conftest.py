@@ -98,6 +98,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Say of a test that failed what the release looked like."""
     report = yield
     release = getattr(item, "funcargs", {}).get("release")
-    if report.failed and release is not None:
+    # after that it may be gone
+    if report.failed and report.when == "call" and release is not None:
         report.sections.append(("the release", seen(release)))
     return report

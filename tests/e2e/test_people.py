@@ -17,7 +17,7 @@ from cluster.bed.people import account, bind, token
 from cluster.bed.servers import write_kubeconfig
 from cluster.resources import redrive
 from e2e.bed.releases import NAME, Release
-from e2e.bed.stories import stranded
+from e2e.bed.stories import private_paper, stranded, suspend
 from support.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -32,6 +32,14 @@ class Person:
 
     def types(self, *words: str, code: int = 0) -> str:
         """What a command prints, errors included."""
+        output, told = self._run(*words, code=code)
+        return output + told
+
+    def reads(self, *words: str) -> Any:
+        """What `kubectl baton` prints as JSON."""
+        return json.loads(self._run("baton", *words, "--output", "json")[0])
+
+    def _run(self, *words: str, code: int = 0) -> tuple[str, str]:
         done = subprocess.run(
             ["kubectl", *words, "--kubeconfig", str(self.file), "--namespace", self.namespace],
             env={"PATH": f"{KUBECTL.parent}{os.pathsep}{os.defpath}", "HOME": str(self.file.parent)},
@@ -40,13 +48,8 @@ class Person:
             timeout=150,
             check=False,
         )
-        output = done.stdout + done.stderr
-        assert done.returncode == code, output
-        return output
-
-    def reads(self, *words: str) -> Any:
-        """The same as JSON."""
-        return json.loads(self.types("baton", *words, "--output", "json"))
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout, done.stderr
 
 
 @pytest.fixture
@@ -65,50 +68,69 @@ def nurse(release: Release, tmp_path: Path) -> Person:
     return Person(file, release.namespace)
 
 
-def test_a_stuck_document_is_seen_explained_and_redriven(release: Release, firm: Firm, nurse: Person) -> None:
-    """From `status` to `redrive --wait`; then it ends where it must."""
+def test_a_stuck_document_is_seen_explained_and_let_go(release: Release, firm: Firm, nurse: Person) -> None:
+    """`status` says that something is stuck and that repairs are held, `explain` and `plan` why; `resume` heals it."""
     filed = stranded(release, firm)
     try:
         wait_until(lambda: "request_ticket_missing" in nurse.types("baton", "status", "default"), 90, interval=1)
         status = nurse.types("baton", "status", "default")
-        assert "Suspended" in status
-        assert "Answered by baton-operator-" in status
-        shown = nurse.types("get", "regrec")
-        assert "STUCK" in shown
-        explained = nurse.types("baton", "explain", str(filed.id))
-        assert "request_ticket_missing" in explained
+        assert "a trial" in status
+        assert f"Answered by {NAME}-operator-" in status
+        columns = nurse.types("get", "regrec").splitlines()
+        shown = dict(zip(columns[0].split(), columns[1].split(), strict=False))
+        assert (shown["STUCK"], shown["OLDEST"]) == ("1", "24h")
+        assert "request_ticket_missing" in nurse.types("baton", "explain", str(filed.id))
         assert "suspended" in nurse.types("baton", "plan")
-        rehearsed = nurse.reads("redrive", str(filed.id), "--reason", "a rehearsal", "--dry-run", "--wait")
-        assert rehearsed["status"]["planned"] == 1
-        assert rehearsed["status"].get("redriven", 0) == 0
-        done = nurse.reads("redrive", str(filed.id), "--reason", "its request was lost", "--wait")
-        assert done["status"]["redriven"] == 1
-        assert done["spec"]["requestedBy"] == f"system:serviceaccount:{release.namespace}:nurse"
     finally:
         nurse.types("baton", "resume")
     ends(firm, filed)
+    assert look(firm)[filed.id].as_expected(filed.exhibit)
 
 
-def test_a_redrive_is_declared(release: Release, firm: Firm, nurse: Person) -> None:
-    """As an object in a file, by kubectl alone; its columns say what became of it, and its spec stays as it is."""
-    filed = stranded(release, firm)
+def test_a_document_is_redriven(firm: Firm, nurse: Person, tmp_path: Path) -> None:
+    """What waits for a person is rehearsed, and then asked for again in one's own name."""
+    (filed,) = firm.upload([private_paper(tmp_path)], batch=1)
+    ends(firm, filed)
+    before = look(firm)[filed.id].runs
+    rehearsed = nurse.reads("redrive", str(filed.id), "--reason", "a rehearsal", "--dry-run", "--wait")
+    assert rehearsed["status"]["planned"] == 1
+    assert rehearsed["status"].get("redriven", 0) == 0
+    done = nurse.reads("redrive", str(filed.id), "--reason", "counsel has changed its mind", "--wait")
+    assert done["status"]["redriven"] == 1
+    assert done["spec"]["requestedBy"].endswith(":nurse")
+    wait_until(lambda: look(firm)[filed.id].runs > before, 120, interval=0.5, what="another run")
+    ends(firm, filed)
+
+
+def test_a_redrive_is_declared(release: Release, firm: Firm, nurse: Person, tmp_path: Path) -> None:
+    """As an object in a file, by kubectl alone. While repairs are suspended it waits; its spec stays as it is."""
+    (filed,) = firm.upload([private_paper(tmp_path)], batch=1)
+    ends(firm, filed)
+    suspend(release, "a trial")
     try:
         body = redrive(
             "once",
             reconcilerRef={"name": "default"},
             selector={"documents": [str(filed.id)]},
-            reason="its request was lost",
+            reason="counsel has changed its mind",
             requestedBy="night shift",
         )
         release.kubernetes.kubectl("create", "--filename=-", given=body)
-        nurse.types("wait", "redrive/once", "--for=jsonpath={.status.state}=Finished", "--timeout=100s")
-        shown = nurse.types("get", "redrive", "once").splitlines()
-        assert dict(zip(shown[0].split(), shown[1].split(), strict=False))["STATE"] == "Finished"
-        change = json.dumps({"spec": {"reason": "another"}})
-        refused = release.kubernetes.kubectl("patch", "redrive", "once", "--type=merge", f"--patch={change}", code=1)
-        assert "spec" in refused
+        reason = "--output=jsonpath={.status.conditions[?(@.type=='Ready')].reason}"
+        wait_until(
+            lambda: "Suspended" in release.kubernetes.kubectl("get", "redrive", "once", reason), 60, interval=0.5
+        )
     finally:
         nurse.types("baton", "resume")
+    release.kubernetes.kubectl("wait", "redrive/once", "--for=jsonpath={.status.state}=Finished", "--timeout=55s")
+    columns = nurse.types("get", "redrive").splitlines()
+    shown = [dict(zip(columns[0].split(), each.split(), strict=False)) for each in columns[1:]]
+    assert ("once", "Finished", "1") in [
+        (each["NAME"], each["STATE"], each["REDRIVEN"]) for each in shown if "REDRIVEN" in each
+    ]
+    change = json.dumps({"spec": {"reason": "another"}})
+    refused = release.kubernetes.kubectl("patch", "redrive", "once", "--type=merge", f"--patch={change}", code=1)
+    assert "spec" in refused
     ends(firm, filed)
 
 
@@ -125,10 +147,5 @@ def test_who_may_not_is_turned_away(release: Release, firm: Firm, tmp_path: Path
 
 
 def ends(firm: Firm, filed: Filed) -> None:
-    """It ends registered."""
-
-    def done() -> bool:
-        return look(firm)[filed.id].at_rest
-
-    wait_until(done, 180, interval=0.5, what="its end")
-    assert look(firm)[filed.id].as_expected(filed.exhibit)
+    """It comes to rest."""
+    wait_until(lambda: filed.id in look(firm) and look(firm)[filed.id].at_rest, 180, interval=0.5, what="its end")

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,8 +95,11 @@ class Namespace:
             raise AssertionError("\n".join([f"{kind} is {self.condition(kind, name)}", *logs])) from None
 
     @contextmanager
-    def replica(self, identity: str = "one", **environ: str) -> Iterator[Replica]:
-        """A replica that hurries to take over; killed in the end if it still runs."""
+    def replica(self, identity: str = "one", *, by: Sequence[str] = (), **environ: str) -> Iterator[Replica]:
+        """A replica that hurries to take over; killed in the end if it still runs.
+
+        :param by: the command that runs it in its place.
+        """
         log = self.folder / f"{identity}.log"
         variables = {
             "PATH": os.environ["PATH"],
@@ -108,7 +111,7 @@ class Namespace:
         }
         with log.open("ab") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "baton.operator"], env=variables, stdout=output, stderr=output
+                [*by, sys.executable, "-m", "baton.operator"], env=variables, stdout=output, stderr=output
             )
         try:
             yield Replica(process, log)

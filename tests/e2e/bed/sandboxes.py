@@ -5,6 +5,7 @@ patience, takes the first process along, and with it go all processes, mounts, i
 """
 
 import contextlib
+import fcntl
 import os
 import subprocess
 from pathlib import Path
@@ -38,6 +39,9 @@ class Sandbox:
         )
 
     def __enter__(self) -> Self:
+        # another's tests may be under way
+        self._alone = Path("/run/lock/baton-e2e.lock").open("w")
+        fcntl.flock(self._alone, fcntl.LOCK_EX)
         remove_groups()
         self._before = traces(self._folder)
         self._child.start()
@@ -65,6 +69,8 @@ class Sandbox:
             wait_until(gone, 30, interval=0.1, what="the end of the sandbox")
         except AssertionError:
             raise AssertionError(f"it left behind: {sorted(left)}") from None
+        finally:
+            self._alone.close()
 
     def inside(self, *command: str) -> tuple[str, ...]:
         """The command that runs another one in the place."""

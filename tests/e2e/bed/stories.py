@@ -5,7 +5,10 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from baton.casefile.exhibits import INDEXED, REGISTERED, TEXT, Exhibit
+from baton.casefile import papers
+from baton.casefile.exhibits import INDEXED, PDF, REGISTERED, REGISTRATION_NEEDS_REVIEW, TEXT, Exhibit
+from baton.casefile.matter import draw
+from baton.casefile.pdfs import make_pdf
 from baton.demo.arrivals import Filed, Firm
 from e2e.bed.releases import Release
 from support.waiting import wait_until
@@ -27,6 +30,14 @@ def plain_paper(folder: Path) -> Exhibit:
     path = folder / "Minutes.txt"
     path.write_text(_PAPER, encoding="utf-8")
     return Exhibit(path.name, path, "plain text", TEXT, INDEXED, REGISTERED, "nothing is unusual about it")
+
+
+def private_paper(folder: Path) -> Exhibit:
+    """Advice of counsel, which a person must look at."""
+    path = folder / "Advice of counsel.pdf"
+    path.write_bytes(make_pdf(papers.advice(draw(7)), title="Advice"))
+    why = "marked privileged: a person decides"
+    return Exhibit(path.name, path, "PDF, privileged", PDF, INDEXED, REGISTRATION_NEEDS_REVIEW, why)
 
 
 def stranded(release: Release, firm: Firm) -> Filed:
