@@ -92,11 +92,10 @@ def say(release: Release, statement: str) -> None:
 
 def restart(release: Release, component: str) -> None:
     """Have a workload's pods made anew."""
-    for pod in release.pods(component):
-        release.kubernetes.kubectl("delete", "pod", pod["metadata"]["name"], "--wait=false")
-    old = {pod["metadata"]["uid"] for pod in release.pods(component)}
+    old = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in release.pods(component)}
+    release.kubernetes.kubectl("delete", "pod", *old, "--wait=false")
     wait_until(
-        lambda: release.pods(component) and not old & {pod["metadata"]["uid"] for pod in release.pods(component)},
+        lambda: {pod["metadata"]["uid"] for pod in release.pods(component)} - set(old.values()),
         60,
         interval=0.2,
         what="another pod",
