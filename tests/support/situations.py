@@ -279,7 +279,7 @@ class Writer:
             "extraction_run_id": present,
             "registration_run_id": marks["run"],
             "registration_pass": {"present": present or uuid7(), "other": uuid7(), "none": None}[c.status_pass],
-            "understood_pass": None,
+            "understood_pass": None if c.young else uuid7(),  # that of an earlier reading, or none
             "ingest_ticket_id": (ingest or 1) if c.ingest_mark else None,
             "registration_ticket_id": marks["ticket"],
             "next_attempt_at": marks["next"],
