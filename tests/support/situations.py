@@ -436,7 +436,10 @@ class Writer:
             case "undispatched":
                 return {}
             case "parked":
-                return {"parked_at": self.ago(minutes=1) if young else self.ago(hours=1)}
+                # written long before: what counts is since when it is parked
+                written = self.ago(hours=3)
+                parked = self.ago(minutes=1) if young else self.ago(hours=1)
+                return {"parked_at": parked, "created_at": written, "not_before": written}
             case "handled":
                 handled = self.ago(seconds=4) if young else self.ago(minutes=30)
                 return {"dispatched_at": self.ago(hours=2), "handled_at": handled, "outcome": "stale"}
