@@ -385,6 +385,18 @@ class Writer:
         run_id: UUID | None = None,
     ) -> int | None:
         if life == "missing":
+            # what an earlier reading, or another run, has left behind is none of this one's
+            self._ticketed(
+                written,
+                dead,
+                "handled",
+                young=young,
+                event_type=event_type,
+                epoch=1,
+                present=None if present is None else uuid7(),
+                part=part,
+                run_id=None if run_id is None else uuid7(),
+            )
             return None
         if life in ("blocked", "behind_dead"):
             lane = event_type == "document.ingest.requested"
