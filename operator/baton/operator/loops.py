@@ -186,9 +186,9 @@ class ResourceLoop:
         try:
             found = credentials.read(self._api, wanted, ambient=self._ambient.aws)
         except ApiAway:
-            if known is not None and same:  # the API server's absence stops no pass
-                return known.credentials
-            raise
+            if known is None or not same:
+                raise
+            found = known.credentials  # the API server's absence stops no pass, and delays one in a minute at most
         self._read_at = time.monotonic()
         return found
 

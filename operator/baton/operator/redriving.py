@@ -289,9 +289,9 @@ class RedriveLoop:
         try:
             url = credentials.database(self._api, reconciler)
         except ApiAway:
-            if known is not None and same:  # the API server's absence stops no redrive
-                return known
-            raise
+            if known is None or not same:
+                raise
+            url = known.url  # the API server's absence stops no redrive, and delays one in a minute at most
         if known is None or not same or known.url != url:
             self._close()
             self._base = known = Base.opened(reconciler, url, ambient=self._ambient)
