@@ -4,7 +4,7 @@ import asyncio
 import gc
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -182,21 +182,21 @@ def test_answers_that_make_no_sense_end_nothing(world: Cluster) -> None:
         assert replica.end() == 0
 
 
+@pytest.fixture
+def swept() -> Iterator[None]:
+    """What a test leaves behind is warned of in its own end, and not in another test."""
+    yield
+    gc.collect()
+
+
 @pytest.mark.chaos
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_no_task_of_the_watch_dies_unseen(
-    kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    swept: None, kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Each task of kopf's is cancelled in turn; afterwards changes are seen as before. Its sockets are left behind."""
     monkeypatch.setattr(edge, "_BACKOFF_MAX", 1.0)
-    cancel_each(kubernetes)
-    caplog.clear()  # exceptions in it hold on to sockets
-    gc.collect()  # what was left behind is warned of now, and not in another test
-
-
-def cancel_each(kubernetes: Kubernetes) -> None:
-    """Watch one resource, and have each task that lasts end by itself."""
     kubernetes.create(RECONCILERS, reconciler("main", interval="1s")).raise_for_status()
     roster = Roster(lambda *_: None)
     victims: list[str] = []
@@ -230,6 +230,7 @@ def cancel_each(kubernetes: Kubernetes) -> None:
         stop.set()
         thread.join(PATIENCE)
     assert not thread.is_alive()
+    caplog.clear()  # what was logged holds on to sockets by its exceptions
 
 
 def test_a_frozen_event_loop_fails_the_liveness_probe(kubernetes: Kubernetes) -> None:
