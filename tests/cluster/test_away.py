@@ -1,8 +1,10 @@
 """What the operator needs goes away and comes back: the conditions say so, the process lives, and work goes on by itself."""
 
+import json
 import time
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 import httpx
 import pytest
@@ -12,7 +14,7 @@ from baton.embedded.ports import LOOPBACK, free_port
 from cluster.bed.between import Asked, Mood, Spoiled, standing_between
 from cluster.bed.gates import gate
 from cluster.bed.harm import broken, by_password, held, repaired, waiting
-from cluster.bed.replicas import PATIENCE, Cluster
+from cluster.bed.replicas import PATIENCE, Cluster, Replica
 from cluster.resources import REDRIVES
 from support.databases import Database
 from support.waiting import wait_until
@@ -78,32 +80,64 @@ def is_ready(port: int) -> bool:
 
 @pytest.mark.chaos
 @pytest.mark.slow
-def test_repairs_go_on_through_two_minutes_without_an_api_server(world: Cluster) -> None:
-    """All of it at its real length: the leader goes on leading, asks calmly, and forgets nothing that it has to say."""
+def test_two_minutes_without_an_api_server_and_two_without_a_database(world: Cluster) -> None:
+    """All of it at its real length, at once, of two operators: one has no API server, repairs on, and forgets nothing that
+    it has to say; of the other's resources one had no database at its start, and one lost it in mid-pass.
+    """
     world.secrets(Role.RECONCILER)
     world.declare(mode="Repair")
+    port = world.database.cluster.server.port
     with (
+        world.beside() as there,
         standing_between(world.kubernetes, world.folder) as between,
         world.replica(KUBECONFIG=str(between.kubeconfig), BATON_OPERATOR_LEASE_DURATION="30s") as replica,
+        there.replica("two") as other,
+        gate(port, open_=False) as early,
+        gate(port) as late,
     ):
+        there.secrets(Role.OBSERVER)
+        for name, way in (("early", early), ("late", late)):
+            there.kubernetes.secret(name, {"DATABASE_URL": way.url(world.database.url(Role.OBSERVER))})
+            there.declare(name, database={"secretRef": {"name": name}})
         world.wait_for("Ready", "True", "InOrder")
-        between.go(Mood.AWAY)
+        there.wait_for("Ready", "True", "InOrder", name="late")
+        with held(world):
+            wait_until(partial(waiting, world, 2), PATIENCE, what="passes that wait in the middle")
+            late.shut()
+            between.go(Mood.AWAY)
         began, asked = time.monotonic(), len(between.asked)
         loop = broken(world, 0)
         for turn in range(1, 5):
             broken(world, 3)
             wait_until(partial(repaired, loop, 3 * turn), PATIENCE, what="the repairs")
+            for name in ("early", "late"):
+                there.wait_for("Ready", "False", "DatabaseUnreachable", name=name)
+                assert there.condition("Stalled", name) == ("False", "Progressing")
             wait_until(partial(past, began + 30 * turn), 31, interval=0.2, what="the next half minute")
         world.change({"suspend": {"reason": "after it", "until": tomorrow()}})
         # a third of a lease, waits of 20 s at most for the watch and of 15 s for the status, a secret a minute
         assert len(between.asked) - asked <= 120
+        # waits grow to five seconds, the least that they may grow to: with as many it is back within an interval
+        assert max(early.turned_away, late.turned_away) <= 60
+        assert all(each["seconds"] <= 5 for each in logged(other, "a pass was not made"))
         between.go(Mood.OPEN)
+        for way in (early, late):
+            way.open()
         world.wait_for("Suspended", "True", "Suspended")
         assert world.status()["observedGeneration"] == 2
         assert world.status()["found"] == 0
         assert replica.told().count("this replica works from now on") == 1
         assert "no longer leads" not in replica.told()
         assert len({row.document_id for row in loop.ledger()}) == len(loop.ledger()) == 12
+        for name in ("early", "late"):
+            there.wait_for("Ready", "True", "InOrder", name=name)
+        assert replica.end() == other.end() == 0
+
+
+def logged(replica: Replica, message: str) -> list[dict[str, Any]]:
+    """Its log's lines with these words."""
+    lines = (json.loads(line) for line in replica.told().splitlines() if line.startswith("{"))
+    return [line for line in lines if line["message"] == message]
 
 
 def test_a_database_that_is_away_at_the_start_is_met_when_it_comes(world: Cluster) -> None:

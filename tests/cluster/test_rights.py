@@ -224,34 +224,26 @@ def test_each_right_is_needed(declared: Cluster) -> None:
 
 def test_one_operator_works_for_every_namespace(world: Cluster, everywhere: Kubernetes) -> None:
     """With its own token and those rights alone: a resource of another namespace, watched, healed, written, let go."""
-    mine, beside = world.kubernetes, f"{world.kubernetes.namespace}-b"
-    mine.http.post("/api/v1/namespaces", json={"metadata": {"name": beside}}).raise_for_status()
-    there = replace(world, kubernetes=mine.inside(beside))
-    there.secrets(Role.RECONCILER)
-    file = world.folder / "operator.kubeconfig"
+    mine, file = world.kubernetes, world.folder / "operator.kubeconfig"
     assert mine.access.authority_file is not None
     authority = Path(mine.access.authority_file)
     write_kubeconfig(file, url=mine.access.server, authority=authority, token=granted(everywhere, EVERYWHERE))
     more = {"KUBECONFIG": str(file), "BATON_OPERATOR_ROLL_CALL": "1h", "BATON_OPERATOR_CLUSTER_WIDE": "true"}
-    try:
-        with world.replica(**more) as replica:
-            wait_until(lambda: "leads" in replica.told(), PATIENCE, what="the lease")
-            there.declare(mode="Repair")
-            there.wait_for("Ready", "True", "InOrder")
-            there.change({"suspend": {"reason": "moving house"}})
-            there.wait_for("Suspended", "True", "Suspended")
-            there.kubernetes.create(REDRIVES, redrive(dryRun=True)).raise_for_status()
-            there.kubernetes.kubectl("wait", "--for=condition=Ready", "redrive/once", f"--timeout={PATIENCE}s")
-            assert mine.kubectl("get", "lease", "baton-operator", "--output", "name").strip()
-            there.kubernetes.kubectl("delete", "regrec", "main", "--timeout=5s")
-            wait_until(lambda: not world.matter.count("ops.owner"), PATIENCE, what="the database, let go")
-            assert replica.end() == 0
-            assert "403" not in replica.told()
-            assert "orbidden" not in replica.told()
-    finally:
-        for plural in Plural:
-            there.kubernetes.http.delete(there.kubernetes.path(plural)).raise_for_status()
-        mine.http.delete(f"/api/v1/namespaces/{beside}").raise_for_status()
+    with world.beside() as there, world.replica(**more) as replica:
+        wait_until(lambda: "leads" in replica.told(), PATIENCE, what="the lease")
+        there.secrets(Role.RECONCILER)
+        there.declare(mode="Repair")
+        there.wait_for("Ready", "True", "InOrder")
+        there.change({"suspend": {"reason": "moving house"}})
+        there.wait_for("Suspended", "True", "Suspended")
+        there.kubernetes.create(REDRIVES, redrive(dryRun=True)).raise_for_status()
+        there.kubernetes.kubectl("wait", "--for=condition=Ready", "redrive/once", f"--timeout={PATIENCE}s")
+        assert mine.kubectl("get", "lease", "baton-operator", "--output", "name").strip()
+        there.kubernetes.kubectl("delete", "regrec", "main", "--timeout=5s")
+        wait_until(lambda: not world.matter.count("ops.owner"), PATIENCE, what="the database, let go")
+        assert replica.end() == 0
+        assert "403" not in replica.told()
+        assert "orbidden" not in replica.told()
 
 
 def test_each_right_on_the_whole_cluster_is_needed(declared: Cluster, everywhere: Kubernetes) -> None:

@@ -22,6 +22,8 @@ class Gate:
         self._lock = threading.Lock()
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self._listening = socket.create_server((LOOPBACK, 0), backlog=128)
+        self.turned_away = 0
+        """Who came while it was shut."""
         self.port: int = self._listening.getsockname()[1]
         self._thread = threading.Thread(target=self._accept, name="gate", daemon=True)
         self._thread.start()
@@ -60,6 +62,7 @@ class Gate:
             with self._lock:
                 theirs = self._reached() if self._open else None
                 if theirs is None:
+                    self.turned_away += 1
                     mine.close()
                     continue
                 pair = (mine, theirs)

@@ -58,14 +58,13 @@ def held(world: Cluster, table: str = "documents", *, mode: str = "ACCESS EXCLUS
         yield
 
 
-def waiting(world: Cluster) -> bool:
-    """Whether a statement of the operator waits for a lock."""
-    return bool(
-        world.matter.count(
-            "pg_stat_activity",
-            "datname = current_database() AND application_name LIKE 'baton-operator%' AND wait_event_type = 'Lock'",
-        )
+def waiting(world: Cluster, statements: int = 1) -> bool:
+    """Whether so many statements of the operator wait for a lock."""
+    found = world.matter.count(
+        "pg_stat_activity",
+        "datname = current_database() AND application_name LIKE 'baton-operator%' AND wait_event_type = 'Lock'",
     )
+    return found >= statements
 
 
 @contextmanager

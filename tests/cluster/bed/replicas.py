@@ -6,10 +6,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from baton.operator.vocabulary import Plural
 from cluster.bed.asking import Kubernetes
 from cluster.resources import RECONCILERS, reconciler
 from support.aws_accounts import AwsAccount
@@ -142,3 +143,16 @@ class Cluster(Namespace):
         self.kubernetes.secret("database", {"DATABASE_URL": self.database.url(role)})
         wanted = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_S3")
         self.kubernetes.secret("queues", {name: self.account.environ[name] for name in wanted})
+
+    @contextmanager
+    def beside(self) -> Iterator[Self]:
+        """Another namespace, whose resources may speak of the same database and queues."""
+        name, http = f"{self.kubernetes.namespace}-b", self.kubernetes.http
+        http.post("/api/v1/namespaces", json={"metadata": {"name": name}}).raise_for_status()
+        there = replace(self, kubernetes=self.kubernetes.inside(name))
+        try:
+            yield there
+        finally:
+            for plural in Plural:
+                http.delete(there.kubernetes.path(plural)).raise_for_status()
+            http.delete(f"/api/v1/namespaces/{name}").raise_for_status()
