@@ -217,7 +217,7 @@ def _ticket(database: Database) -> float:
     draining.settle(database)
     engine = database_engine(database.url("baton_relay"), application="bench", prepare=True)
     relay = Relay(engine, lane=Lane.INGEST, sender=draining.NullSender(), config=RelaySettings(batch_size=100))
-    relay._driver()
+    relay.connect()
     began = time.perf_counter()
     sent = 0
     while count := relay.run_once().dispatched:

@@ -6,6 +6,7 @@ own storage calls, without the frameworks around them, which is to their advanta
 
 import asyncio
 import multiprocessing
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -41,10 +42,16 @@ def settle(database: Database) -> None:
 
 
 class NullSender:
-    """Takes everything and does nothing."""
+    """Takes everything, does nothing, and counts."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self._lock = threading.Lock()
 
     def send(self, entries: Sequence[Entry], *, bound: float) -> Sent:
         """All sent."""
+        with self._lock:
+            self.taken += len(entries)
         return Sent(tuple(SendResult(entry.key, SendState.SENT, entry.key) for entry in entries), None)
 
     def mend(self, failure: AwsError) -> None:
@@ -52,11 +59,19 @@ class NullSender:
 
 
 def relay(url: str, size: int) -> Drain:
-    """A relay as it runs on a direct connection."""
-    engine = database_engine(url, application="bench", prepare=True)
-    one = Relay(engine, lane=Lane.INGEST, sender=NullSender(), config=RelaySettings(batch_size=size))
-    one._driver()  # connected, as the peers are, before anybody begins
-    return lambda: one.run_once().dispatched
+    """A relay as it runs on a direct connection, with as many batches in flight as it has by itself."""
+    config = RelaySettings(batch_size=size)
+    engine = database_engine(url, application="bench", prepare=True, pool_size=config.in_flight)
+    sender = NullSender()
+    one = Relay(engine, lane=Lane.INGEST, sender=sender, config=config)
+    one.connect()  # as the peers are, before anybody begins
+
+    def drain() -> int:
+        before = sender.taken
+        one.drain()
+        return sender.taken - before
+
+    return drain
 
 
 def pgmq(url: str, size: int) -> Drain:

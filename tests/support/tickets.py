@@ -92,6 +92,10 @@ def entry_of(ticket: Ticket) -> Entry:
     return Entry(str(ticket.id), body, group=str(ticket.document_id), deduplication=uuid4().hex)
 
 
+#: SQL: the ticket was sent.
+DISPATCHED = "dispatched_at IS NOT NULL"
+
+
 def count_where(database: Database, condition: str) -> int:
     """How many tickets there are with ``condition`` (SQL)."""
     with database.preparer.connect() as connection:

@@ -88,3 +88,8 @@ def decide(result: RelayResult) -> Next:
     if result.delayed and not result.dispatched:
         return Next.BACK_OFF
     return Next.AGAIN if result.claimed else Next.LISTEN
+
+
+def leaves_more(result: RelayResult, *, size: int) -> bool:
+    """Whether a batch of at most ``size`` went well and was full: there may be more than one session carries."""
+    return result.claimed >= size and decide(result) is Next.AGAIN

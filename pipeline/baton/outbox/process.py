@@ -14,8 +14,8 @@ from baton.outbox.senders import QueueSender
 from baton.settings.model import Settings
 from baton.workload.ground import Ground, ensured, stood
 
-#: The relay's own session, and one for a look beside it.
-_CONNECTIONS = 2
+#: Beside the batches in flight: the relay's ear.
+_LISTENING = 1
 
 
 def run(settings: Settings, *, lane: Lane, stop: threading.Event) -> None:
@@ -29,7 +29,7 @@ def run(settings: Settings, *, lane: Lane, stop: threading.Event) -> None:
             settings,
             component=f"relay-{lane}",
             role=Role.RELAY,
-            connections=_CONNECTIONS,
+            connections=settings.relay.in_flight + _LISTENING,
             stop=stop,
             metrics=("pramaan_document_ingest_relay",),
         ) as ground,

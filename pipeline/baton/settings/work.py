@@ -30,6 +30,13 @@ class Relay:
         meaning="Tickets claimed and sent together.",
         unit="tickets",
     )
+    in_flight: int = setting(
+        "BATON_RELAY_IN_FLIGHT",
+        parsers.integer(1, 16),
+        default=4,
+        meaning="Batches on their way at once while there is a backlog; each has a database session.",
+        unit="batches",
+    )
     send_timeout: float = setting(
         "BATON_RELAY_SEND_TIMEOUT",
         parsers.seconds(0.5, 30),

@@ -25,10 +25,8 @@ from baton.outbox.sessions import own_session
 from integration.outbox.conftest import Recorder, Relays, sender_of
 from support.aws_answers import accepted_then, answered
 from support.databases import Database
-from support.tickets import Bulk, count_where, fill
+from support.tickets import DISPATCHED, Bulk, count_where, fill
 from support.waiting import wait_until
-
-DISPATCHED = "dispatched_at IS NOT NULL"
 
 
 class _Body:

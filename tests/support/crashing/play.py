@@ -25,7 +25,7 @@ from baton.extraction.outcomes import Kind as FileKind
 from baton.extraction.outcomes import Page, Reading, ReasonCode, Source, Verdict, verdict_of
 from baton.extraction.scanner import NoScanner
 from baton.extraction.worker import ExtractionWorker
-from baton.outbox.relay import Relay
+from baton.outbox.batches import Batches
 from baton.outbox.senders import QueueSender, Sender
 from baton.record.apply import apply, give_up
 from baton.registrar.routing import Routing
@@ -36,6 +36,7 @@ from baton.runs.sweeper import Sweeper
 from baton.settings.agents import Breaker, Runs
 from baton.settings.agents import Sweeper as SweeperSettings
 from baton.settings.work import Consumer
+from baton.settings.work import Relay as RelaySettings
 from support.crashing.bench import Bench
 from support.crashing.points import Crash, Incarnation, Tracer
 
@@ -99,7 +100,7 @@ class Play:
             "settler": self._settler,
             "sweeper": self._sweeper,
         }
-        self._relays: dict[str, Relay] = {}
+        self._relays: dict[str, Batches] = {}
         self._workers = {stage: self._born(stage) for stage in self._makers}
 
     # what a person does, over and over until it is done
@@ -191,7 +192,7 @@ class Play:
     def _let_go(self, stage: str) -> None:
         # a relay keeps its connection; left to itself it would be given back long after it was closed
         if stage in self._relays:
-            self._relays[stage]._drop()
+            self._relays[stage].drop()
 
     def _person(self, work: Callable[[Connection], Any], *, unless: Callable[[], bool] = lambda: False) -> Any:
         while True:
@@ -240,10 +241,11 @@ class Play:
     def _relay(self, lane: Lane) -> Callable[[], Any]:
         queue = self.bench.ingest if lane is Lane.INGEST else self.bench.registrar
         sender = QueueSender(queue, parallel=1)
-        relay = Relay(
+        relay = Batches(
             self.bench.engine(f"relay-{lane}", Role.RELAY),
             lane=lane,
             sender=Doubling(sender) if self._doubling else sender,
+            config=RelaySettings(),
         )
         self._relays[f"relay-{lane}"] = relay
         return lambda: relay.run_once().claimed
