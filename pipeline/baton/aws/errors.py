@@ -10,6 +10,7 @@ AwsError
 │   └── ObjectMissing
 ├── ObjectExists            a conditional put found something there
 ├── ObjectTooLarge
+├── ObjectAltered           the bytes that arrived are not those that were announced; nothing is kept of them
 ├── KeyRefused              an object key that no part of Baton would make
 ├── RequestRefused          this request's own fault; sending it again cannot help
 └── CredentialsTooShort     a presigned URL would die before its time
@@ -86,6 +87,10 @@ class ObjectExists(AwsError):
 
 class ObjectTooLarge(AwsError):
     """The object is larger than the caller allows."""
+
+
+class ObjectAltered(AwsError):
+    """The store was given other bytes than the SHA-256 that came with them; it keeps what was there before."""
 
 
 class KeyRefused(AwsError, ValueError):

@@ -21,6 +21,7 @@ from baton.aws.errors import (
     BucketMissing,
     FaultKind,
     Missing,
+    ObjectAltered,
     ObjectExists,
     ObjectMissing,
     QueueMissing,
@@ -128,6 +129,7 @@ _NONSENSE: Final = (
     LookupError,
 )
 _EXISTS: Final = frozenset({"PreconditionFailed", "412"})
+_ALTERED: Final = frozenset({"BadDigest", "XAmzContentSHA256Mismatch"})
 
 
 def kind_of(code: str) -> FaultKind | None:
@@ -181,6 +183,8 @@ def _answered(error: sdk.ClientError, *, service: Service, call: str) -> AwsErro
         return missing
     if code in _EXISTS:
         return ObjectExists(text, code=code)
+    if code in _ALTERED:
+        return ObjectAltered(text, code=code)
     kind = kind_of(code)
     if kind is None and status in {401, 403}:
         kind = FaultKind.DENIED

@@ -171,14 +171,25 @@ class Store:
         *,
         content_type: str,
         only_new: bool = False,
+        sha256: str | None = None,
     ) -> str:
         """Write an object with its SHA-256, and return its ETag.
 
+        Args:
+            key: of the object.
+            body: its bytes.
+            content_type: what the store says of them.
+            only_new: whether one that is there stays.
+            sha256: hex, of the bytes that it must be; ``None``: of whatever ``body`` brings.
+
         Raises:
             ObjectExists: with ``only_new``, when there is one already.
+            ObjectAltered: when ``body`` brings other bytes than ``sha256``; what was there before stays.
             BucketMissing, StoreUnavailable, KeyRefused.
         """
         options: dict[str, Any] = {"IfNoneMatch": "*"} if only_new else {}
+        if sha256 is not None:
+            options["ChecksumSHA256"] = base64.b64encode(bytes.fromhex(sha256)).decode()
         with translated(Service.S3, "PutObject"):
             answer = self._clients.s3.put_object(
                 Bucket=self.name,

@@ -72,7 +72,8 @@ def open_desk(firm: str | None, *, connections: int = 2) -> Iterator[Desk]:
     :raises StartupRefusal: the role sees more or less than a member does.
     """
     settings = load(required=("DATABASE_URL",))
-    named = firm or settings.person.firm
+    # a name that was given and is blank is a variable that was not set: never another firm's
+    named = settings.person.firm if firm is None else firm
     if not named or not named.strip():
         raise click.UsageError("say for which firm: --firm, or BATON_FIRM")
     if settings.database.url is None:

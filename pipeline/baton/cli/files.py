@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -28,6 +29,8 @@ class LocalFile:
     path: Path
     name: str
     """As the document will be called: with the folders between it and the one that was named."""
+    fault: OSError | None = None
+    """Why a folder could not be looked into, which then stands here for all that is in it."""
 
     @property
     def content_type(self) -> str:
@@ -39,7 +42,8 @@ class LocalFile:
 def collect(named: Iterable[Path]) -> Iterator[LocalFile]:
     """The files, each once, folders in order of name; links to folders are not followed, hidden files left out.
 
-    A file that was named is taken as it is, also when it does not exist: its upload tells so.
+    What cannot be had is not left out: a file that was named and does not exist, one that may not be looked at, a folder
+    that may not be listed. Its upload tells so.
     """
     seen: set[Path] = set()
     for path in named:
@@ -52,12 +56,28 @@ def collect(named: Iterable[Path]) -> Iterator[LocalFile]:
 
 
 def _inside(folder: Path) -> Iterator[LocalFile]:
-    for where, folders, files in os.walk(folder):
+    closed: list[OSError] = []
+    for where, folders, files in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         for file in sorted(files):
             path = Path(where, file)
-            if not file.startswith(".") and (path.is_file() or path.is_symlink()):
-                yield LocalFile(path, _name(PurePosixPath(path.relative_to(folder)).as_posix()))
+            if not file.startswith(".") and _may_be_a_file(path):
+                yield LocalFile(path, _name_inside(folder, path))
+    for fault in closed:
+        path = Path(fault.filename)
+        yield LocalFile(path, _name_inside(folder, path), fault)
+
+
+def _may_be_a_file(path: Path) -> bool:
+    """Whether it is one, or leads to nothing, or cannot be looked at; sockets, pipes and devices are none."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return True
+
+
+def _name_inside(folder: Path, path: Path) -> str:
+    return _name(PurePosixPath(path.relative_to(folder)).as_posix())
 
 
 def _name(found: str) -> str:

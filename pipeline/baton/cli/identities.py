@@ -17,7 +17,7 @@ _TIMESTAMP: Final = 2**48 - 1
 def firm_id(written: str) -> UUID:
     """The id as it is written, or the one that a firm's name stands for.
 
-    :raises click.UsageError: it is blank, or no text.
+    :raises click.UsageError: it is blank.
     """
     return _as_uuid(written) or uuid5(_FIRMS, _plain(written))
 
@@ -25,7 +25,7 @@ def firm_id(written: str) -> UUID:
 def matter_id(written: str, *, firm: UUID) -> UUID:
     """The id as it is written, or the one that a name stands for within the firm.
 
-    :raises click.UsageError: it is blank, or no text.
+    :raises click.UsageError: it is blank.
     """
     return _as_uuid(written) or uuid5(firm, _plain(written))
 
@@ -53,20 +53,8 @@ def _as_uuid(written: str) -> UUID | None:
         return None
 
 
-def text_of(written: str) -> str:
-    """The argument itself.
-
-    :raises click.UsageError: it holds bytes that are no text, which is no way to name anything but a file.
-    """
-    try:
-        written.encode()
-    except UnicodeEncodeError:
-        raise click.UsageError("an argument holds bytes that are no text") from None
-    return written
-
-
 def _plain(name: str) -> str:
-    plain = " ".join(unicodedata.normalize("NFC", text_of(name)).split())
+    plain = " ".join(unicodedata.normalize("NFC", name).split())
     if not plain:
         raise click.UsageError("a firm or a matter has a name: this one is blank")
     return plain

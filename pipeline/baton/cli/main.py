@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from baton.cli.failures import told
+from baton.settings.options import in_words
 
 #: Command → module; the module's ``command`` is the click command.
 _COMMANDS: Final = {
@@ -72,7 +73,7 @@ class Commands(click.Group):
             if extra is None or (missing.name or "").startswith("baton"):
                 raise
             return _absent(cmd_name, extra)
-        return _laid_out(command)
+        return in_words(_laid_out(command))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections of the help."""

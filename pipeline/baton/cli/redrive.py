@@ -127,6 +127,7 @@ def command(
         baton redrive --resume 0198c0de-0000-7000-8000-000000000001
     """
     if dead_letters or queue or numbers or keep:
+        _refuse_chosen(request_id=request_id, resume=resume, **chosen)
         wanted = letters.Wanted(queue=queue, numbers=numbers, keep=keep, reason=reason, dry_run=dry_run, rate=rate)
         return letters.redrive(wanted, as_json=as_json)
     if dry_run:
@@ -137,6 +138,12 @@ def command(
             return _carry_out(station, progress, rate=rate, as_json=as_json)
         except (SelectorRefused, RedriveRefused) as error:
             raise click.UsageError(str(error)) from error
+
+
+def _refuse_chosen(**chosen: object) -> None:
+    """Dead letters are chosen by queue and number: what chooses documents would narrow nothing, though it says it does."""
+    if any(value not in (None, (), False) for value in chosen.values()):
+        raise click.UsageError("dead letters are chosen by --queue and --letter, and by nothing that chooses documents")
 
 
 def _begun(

@@ -12,7 +12,7 @@ from rich.text import Text
 from sqlalchemy import Row, text
 
 from baton.cli.desks import FIRM, JSON, open_desk
-from baton.cli.identities import matter_id, text_of
+from baton.cli.identities import matter_id
 from baton.cli.printing import console, plain, print_json, table
 from baton.settings.exits import Exit
 
@@ -40,7 +40,7 @@ def command(*, words: tuple[str, ...], firm: str | None, matter: str | None, lim
     """
     with open_desk(firm) as desk:
         chosen = None if matter is None else matter_id(matter, firm=desk.firm)
-        values = {"words": text_of(" ".join(words)), "most": limit if chosen is None else _MOST}
+        values = {"words": " ".join(words), "most": limit if chosen is None else _MOST}
         with desk.transaction() as connection:
             found = connection.execute(_FOUND, values).all()
     hits = [each for each in found if chosen in (None, each.matter_id)][:limit]

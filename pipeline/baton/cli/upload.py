@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from baton.cli.desks import FIRM, JSON, Desk, open_desk
 from baton.cli.failures import CommandFailed
 from baton.cli.files import LocalFile, collect
 from baton.cli.following import follow
-from baton.cli.identities import matter_id, text_of
+from baton.cli.identities import matter_id
 from baton.cli.printing import console, print_json, printable
 from baton.cli.sights import Sight, all_at_rest
 from baton.cli.status import print_sights
@@ -22,14 +23,24 @@ from baton.cli.uploading import Result, Uploaded, Uploader
 from baton.settings.exits import Exit
 from baton.settings.options import Number
 
+#: What a store takes for one (RFC 9110, 8.3), with parameters.
+_TYPE: Final = re.compile(r"(?=.{3,255}$)[!#$%&'*+.^_`|~\w-]+/[!#$%&'*+.^_`|~\w-]+( *;[ -~]*)?", re.ASCII)
 _MARKS: Final = {Result.UPLOADED: "uploaded", Result.ALREADY_THERE: "was there", Result.FAILED: "FAILED"}
+
+
+def _content_type(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not _TYPE.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is no content type, such as application/pdf", ctx=ctx, param=param)
+    return value
 
 
 @click.command("upload")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @FIRM
 @click.option("--matter", metavar="MATTER", required=True, help="Id of the matter, or a name that stands for one.")
-@click.option("--content-type", metavar="TYPE", help="Of every file, instead of each by its name.")
+@click.option(
+    "--content-type", metavar="TYPE", callback=_content_type, help="Of every file, instead of each by its name."
+)
 @click.option("--parallel", type=click.IntRange(1, 32), default=4, show_default=True, help="Files uploaded at once.")
 @click.option("--wait", "waits", is_flag=True, help="Follow the documents until nobody but a person will move them.")
 @click.option(
@@ -91,7 +102,7 @@ def _upload(
             desk=desk,
             store=store,
             matter=matter,
-            content_type=None if content_type is None else text_of(content_type),
+            content_type=content_type,
             tell=lambda size: progress.advance(task, size),
         )
         for each in uploader.upload(files, parallel=parallel):

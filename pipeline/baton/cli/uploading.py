@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import IO, Final
 from uuid import UUID
 
-from baton.aws.errors import ObjectMissing
+from baton.aws.errors import ObjectAltered, ObjectMissing
 from baton.aws.objects import ObjectHead, Store
 from baton.cli.desks import Desk
 from baton.cli.failures import CommandFailed, words_of
@@ -26,6 +26,7 @@ from baton.documents.upload import create_document, finalize_upload
 from baton.settings.exits import Exit
 
 _CHUNK: Final = 2**20
+_CHANGED: Final = "changed while it was being uploaded; upload it again"
 
 
 class Result(StrEnum):
@@ -106,7 +107,7 @@ class Uploader:
                 document, result = self._bring(file, content, stop)
         except Exception as error:  # noqa: BLE001 - told with the file; the others go on
             words, code = words_of(error)
-            return Uploaded(file, Result.FAILED, error=words, code=code)
+            return Uploaded(file, Result.FAILED, error=words.removeprefix(f"{file.path}: "), code=code)
         return Uploaded(file, result, document=document)
 
     def _bring(self, file: LocalFile, content: IO[bytes], stop: threading.Event) -> tuple[UUID, Result]:
@@ -138,11 +139,16 @@ class Uploader:
             self.tell(before.st_size - before.st_size // 2)
             return identity, Result.ALREADY_THERE
         content.seek(0)
-        self.store.put(document.object_key, content, content_type=content_type)
+        # with the checksum that the id is made from: a file that changed meanwhile cannot take the place of what
+        # somebody else brought under this id
+        try:
+            self.store.put(document.object_key, content, content_type=content_type, sha256=digest.hexdigest())
+        except ObjectAltered:
+            raise CommandFailed(_CHANGED) from None
         self.tell(before.st_size - before.st_size // 2)
         after = os.fstat(content.fileno())
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-            raise CommandFailed("changed while it was being uploaded; upload it again")
+            raise CommandFailed(_CHANGED)
         head = self.store.head(document.object_key)
         if head.size != before.st_size or head.sha256 not in (None, digest.hexdigest()):
             raise CommandFailed("did not arrive as it was sent; upload it again")
@@ -166,6 +172,8 @@ class Uploader:
 @contextmanager
 def _opened(file: LocalFile) -> Iterator[IO[bytes]]:
     """The file, if it is one: a pipe or a device would never end."""
+    if file.fault is not None:
+        raise file.fault
     if not stat.S_ISREG(file.path.stat().st_mode):
         raise CommandFailed("is not a regular file")
     with file.path.open("rb") as content:

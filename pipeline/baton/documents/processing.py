@@ -27,6 +27,16 @@ def store(executor: Executor, document: Document, *, checksum_sha256: str, size_
     return move(executor, document, ProcessingStatus.STORED, checksum_sha256=checksum_sha256, size_bytes=size_bytes)
 
 
+def restate_bytes(executor: Executor, document: Document, *, checksum_sha256: str, size_bytes: int) -> Document:
+    """Write which bytes are worked on, where the object was replaced since they were written down; no move.
+
+    :param checksum_sha256: hex.
+    """
+    if (document.checksum_sha256, document.size_bytes) == (checksum_sha256, size_bytes):
+        return document
+    return write(executor, document, checksum_sha256=checksum_sha256, size_bytes=size_bytes)
+
+
 def begin_extraction(executor: Executor, document: Document) -> Document:
     """Stored → extracting: a reading begins, one more of this epoch."""
     return move(executor, document, ProcessingStatus.EXTRACTING, extraction_attempt=document.extraction_attempt + 1)

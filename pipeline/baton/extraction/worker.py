@@ -72,10 +72,12 @@ class Reader(Protocol):
 class _Failure(Exception):
     """The document ends as failed."""
 
-    def __init__(self, kind: FailureKind, message: str) -> None:
+    def __init__(self, kind: FailureKind, message: str, *, fetched: Fetched | None = None) -> None:
         super().__init__(kind)
         self.kind = kind
         self.message = message
+        self.fetched = fetched
+        """The bytes that are at fault; ``None``: none were had."""
 
 
 class _Closed(Exception):
@@ -155,7 +157,7 @@ class ExtractionWorker:
                 return fetched
             opened.set(Attribute.BYTE_COUNT, fetched.size)
             if document.checksum_sha256 != fetched.sha256 or document.processing_status is ProcessingStatus.UPLOADED:
-                later = self._scanned(path)
+                later = self._scanned(path, fetched)
                 if later is not None:
                     return later
             self._locked(ticket, lambda connection, locked: _store(connection, locked, fetched))
@@ -165,8 +167,8 @@ class ExtractionWorker:
             return reading
         opened.set(Attribute.PAGE_COUNT, len(reading.pages))
         if reading.verdict is ReadingVerdict.FAILED:
-            raise _Failure(FailureKind.UNREADABLE, reading.reason or messages.CRASHED)
-        self._locked(ticket, lambda connection, locked: _finish(connection, locked, ticket, reading))
+            raise _Failure(FailureKind.UNREADABLE, reading.reason or messages.CRASHED, fetched=fetched)
+        self._locked(ticket, lambda connection, locked: _finish(connection, locked, ticket, reading, fetched))
         for page in reading.pages:
             metrics.EXTRACTION_PAGES.add(source=page.source)
         return ReadVerdict(reading.verdict.value)
@@ -199,7 +201,7 @@ class ExtractionWorker:
         except OSError as error:
             return _out_of_room(error)
 
-    def _scanned(self, path: Path) -> Retry | None:
+    def _scanned(self, path: Path, fetched: Fetched) -> Retry | None:
         """``None`` where the file is clean. One that could not be scanned is never let through."""
         try:
             result = self._scanner.scan(path)
@@ -208,10 +210,10 @@ class ExtractionWorker:
         if result.verdict is ScanVerdict.CLEAN:
             return None
         if result.verdict is ScanVerdict.INFECTED:
-            raise _Failure(FailureKind.INFECTED, messages.INFECTED)
+            raise _Failure(FailureKind.INFECTED, messages.INFECTED, fetched=fetched)
         _log.warning("the scanner gave no answer", extra=fields.of(fault=result.fault))
         if result.fault is ScanFault.SIZE_LIMIT:
-            raise _Failure(FailureKind.UNREADABLE, messages.UNSCANNABLE)
+            raise _Failure(FailureKind.UNREADABLE, messages.UNSCANNABLE, fetched=fetched)
         # a daemon that answers, but not about this file, may never do so
         return Retry(_OUTSIDE_WAIT, spent=result.fault is ScanFault.REFUSED)
 
@@ -243,6 +245,8 @@ class ExtractionWorker:
 
     def _fail(self, ticket: Ticket, failure: _Failure, *, outcome: Outcome) -> None:
         def step(connection: Connection, document: Document) -> None:
+            if failure.fetched is not None:
+                document = _restated(connection, document, failure.fetched)
             processing.fail(connection, document, kind=failure.kind, message=failure.message)
             pages.forget(connection, firm_id=document.firm_id, document_id=document.id)
             mark_handled(connection, ticket.id, outcome=outcome)
@@ -268,6 +272,13 @@ def _store(connection: Connection, document: Document, fetched: Fetched) -> None
     """To stored, unless an earlier attempt or another worker came as far."""
     if document.processing_status is ProcessingStatus.UPLOADED:
         processing.store(connection, document, checksum_sha256=fetched.sha256, size_bytes=fetched.size)
+    else:
+        _restated(connection, document, fetched)
+
+
+def _restated(connection: Connection, document: Document, fetched: Fetched) -> Document:
+    """What is written down of the bytes is of those that this attempt has."""
+    return processing.restate_bytes(connection, document, checksum_sha256=fetched.sha256, size_bytes=fetched.size)
 
 
 def _begin(connection: Connection, document: Document) -> None:
@@ -276,8 +287,9 @@ def _begin(connection: Connection, document: Document) -> None:
         processing.begin_extraction(connection, document)
 
 
-def _finish(connection: Connection, document: Document, ticket: Ticket, reading: Reading) -> None:
+def _finish(connection: Connection, document: Document, ticket: Ticket, reading: Reading, fetched: Fetched) -> None:
     """The hand-over: text, verdict, request and both tickets commit together, or none of them does."""
+    document = _restated(connection, document, fetched)
     pass_id = document.extraction_run_id or uuid7()
     pages.replace(connection, firm_id=document.firm_id, document_id=document.id, pass_id=pass_id, pages=reading.pages)
     finished = processing.finish(

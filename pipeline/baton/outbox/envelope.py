@@ -6,7 +6,7 @@ name can make a queue refuse it.
 
     EnvelopeError              not a message that this program can act on
     ├── UnreadableEnvelope     not JSON, or not an envelope
-    ├── UnknownVersion         of a newer (or no) release
+    ├── UnknownVersion         of a newer release
     └── UnknownEvent           an envelope, with an event type that this program does not know
 """
 
@@ -43,7 +43,7 @@ class UnreadableEnvelope(EnvelopeError):
 
 
 class UnknownVersion(EnvelopeError):
-    """An envelope of another version: a newer release wrote it, or nobody did."""
+    """An envelope of a later version: a newer release wrote it."""
 
 
 class UnknownEvent(EnvelopeError):
@@ -96,14 +96,16 @@ def attributes(traceparent: str | None) -> dict[str, str]:
 def parse(body: str) -> Envelope:
     """Read a message's body, which may be anything.
 
-    :raises UnreadableEnvelope: not JSON, not an object, or fields of the wrong kind.
-    :raises UnknownVersion: another ``v``.
+    :raises UnreadableEnvelope: not JSON, not an object, a ``v`` that no release writes, or fields of the wrong kind.
+    :raises UnknownVersion: a later ``v``.
     :raises UnknownEvent: an event type from outside :class:`EventType`.
     """
     found = _object(body)
     version = found.get("v")
-    if type(version) is not int or version != VERSION:
-        raise UnknownVersion("the message is not of version 1")
+    if type(version) is not int or version < VERSION:
+        raise UnreadableEnvelope("the message has no version of an envelope")
+    if version > VERSION:
+        raise UnknownVersion("the message is of a later version than 1")
     ticket_id = found.get("ticket_id")
     if type(ticket_id) is not int or not 0 < ticket_id <= _LARGEST_ID:
         raise UnreadableEnvelope("ticket_id is no ticket's id")

@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -40,6 +41,7 @@ class AgentClient:
             limits=httpx.Limits(max_keepalive_connections=0),
             verify=ssl.create_default_context(),
             trust_env=False,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # no call carries what another was told
             follow_redirects=False,  # the token is for this address only
         )
 

@@ -6,17 +6,21 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from baton.reconcilers.classification import DISCREPANCIES
+from baton.settings.errors import SettingsError
 
 
 def graces(overrides: Mapping[str, timedelta] | None = None) -> Mapping[str, timedelta]:
     """The grace of each discrepancy by name.
 
-    :raises KeyError: an override names no discrepancy.
+    :raises SettingsError: an override names no discrepancy.
     """
     given = overrides or {}
-    unknown = given.keys() - DISCREPANCIES.keys()
+    unknown = sorted(given.keys() - DISCREPANCIES.keys())
     if unknown:
-        raise KeyError(f"no such discrepancy: {', '.join(sorted(unknown))}")
+        known = ", ".join(sorted(DISCREPANCIES))
+        raise SettingsError(
+            [f"BATON_RECONCILE_GRACES: there is no discrepancy {each}; there are {known}" for each in unknown]
+        )
     return {name: given.get(name, each.grace) for name, each in DISCREPANCIES.items()}
 
 

@@ -118,6 +118,11 @@ def test_redrive_from_the_command_line(operator: Operator, loop: Loop) -> None:
         (["--older-than", "soon", "--firm", "a", "--reason", "x"], "no length of time"),
         (["--resume", str(uuid4())], "there is no redrive"),
         (["--dead-letters"], "a redrive has a reason"),
+        (["--dead-letters", "--firm", "a", "--reason", "x"], "dead letters are chosen by"),
+        (["--keep", str(uuid4()), "--reason", "x"], "dead letters are chosen by"),
+        (["--queue", "ingest", "--status", "failed", "--reason", "x"], "dead letters are chosen by"),
+        (["--letter", "1", "--older-than", "1d", "--reason", "x"], "dead letters are chosen by"),
+        (["--dead-letters", "--resume", str(uuid4()), "--reason", "x"], "dead letters are chosen by"),
     ],
 )
 def test_wrong_usage_is_told(operator: Operator, arguments: list[str], words: str) -> None:
@@ -125,6 +130,22 @@ def test_wrong_usage_is_told(operator: Operator, arguments: list[str], words: st
     ran = operator.run("redrive", *arguments, role=Role.RECONCILER)
     assert ran.code == 2
     assert words in ran.err.replace("\n", " ")
+
+
+def test_a_grace_of_nothing_is_a_wrong_setting(operator: Operator, loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that no discrepancy has, by every command that asks: exit code 2, the variable and the names there are."""
+    document, _ = loop.queued()
+    monkeypatch.setenv("BATON_RECONCILE_GRACES", "run_lapst=5m")
+    for arguments, role in (
+        (["plan"], Role.OBSERVER),
+        (["explain", str(document)], Role.OBSERVER),
+        (["reconcile", "--once"], Role.RECONCILER),
+        (["reconcile"], Role.RECONCILER),
+    ):
+        ran = operator.run(*arguments, role=role)
+        assert ran.code == 2, ran.err
+        assert "BATON_RECONCILE_GRACES: there is no discrepancy run_lapst; there are" in ran.err
+        assert "run_lapsed" in ran.err
 
 
 def test_dead_letters_from_the_command_line(operator: Operator, loop: Loop) -> None:

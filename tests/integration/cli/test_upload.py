@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
+from baton.aws.objects import Store
 from baton.cli.identities import matter_id
 from support.command_line import CommandLine
 from support.waiting import wait_until
@@ -64,6 +66,32 @@ def test_the_same_file_twice_at_once_is_one_document(desk: CommandLine, letter: 
     assert len(desk.rows("SELECT 1 FROM ops.document_status_transition")) == 1
 
 
+def test_a_file_that_changes_replaces_nobodys_bytes(
+    desk: CommandLine, letter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two upload one file; it changes after one of them has hashed it and the other has finished: told, and what was
+    handed over stays what it is.
+    """
+    before = letter.read_bytes()
+    put = Store.put
+
+    def late(self: Store, key: str, body: Any, **options: Any) -> str:
+        other = desk.start("upload", letter, "--matter", "Harbour lease")
+        other.communicate(timeout=60)
+        assert other.returncode == 0
+        letter.write_bytes(before.upper())
+        return put(self, key, body, **options)
+
+    monkeypatch.setattr(Store, "put", late)
+    ran = desk.run("upload", letter, "--matter", "Harbour lease")
+    assert ran.code == 1
+    assert "changed while it was being uploaded" in ran.err
+    (row,) = desk.rows("SELECT object_key, processing_status FROM documents")
+    assert row.processing_status == "uploaded"
+    stored = desk.account.client("s3").get_object(Bucket=desk.bucket, Key=row.object_key)["Body"].read()
+    assert stored == before
+
+
 def test_a_file_that_fails_does_not_stop_the_others(desk: CommandLine, letter: Path, tmp_path: Path) -> None:
     """One that is missing and one that is no file are told; the good one between them arrives; the exit code is 1."""
     pipe = tmp_path / "pipe"
@@ -75,6 +103,38 @@ def test_a_file_that_fails_does_not_stop_the_others(desk: CommandLine, letter: P
     assert "missing.pdf" in ran.err
     assert "not a regular file" in ran.err
     assert [row.name for row in desk.rows("SELECT name FROM documents")] == ["letter.txt"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["", "pdf", "text/plain\nx: y", "bild/größe", "a/" + "b" * 300, "a/b/c", "text/pl ain"]
+)
+def test_what_is_no_content_type_is_wrong_usage(desk: CommandLine, letter: Path, kind: str) -> None:
+    """Before anything is written: no store would take it, and the row would keep it."""
+    ran = desk.run("upload", letter, "--matter", "m", "--content-type", kind)
+    assert ran.code == 2, ran.err
+    assert desk.rows("SELECT 1 FROM documents") == []
+
+
+def test_a_content_type_has_its_parameters(desk: CommandLine, letter: Path) -> None:
+    """As they are given."""
+    assert desk.run("upload", letter, "--matter", "m", "--content-type", "text/plain; charset=utf-8").code == 0
+    assert desk.rows("SELECT content_type FROM documents")[0].content_type == "text/plain; charset=utf-8"
+
+
+def test_a_file_that_cannot_be_read_is_named_once(desk: CommandLine, tmp_path: Path) -> None:
+    """With the reason, and the path not again in it."""
+    path = tmp_path / "missing.pdf"
+    ran = desk.run("upload", path, "--matter", "m")
+    assert ran.err.splitlines() == [f"FAILED    {path}: No such file or directory"]
+
+
+def test_a_blank_firm_is_nobodys(desk: CommandLine, letter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--firm "$UNSET"` is never taken for the firm of the environment."""
+    monkeypatch.setenv("BATON_FIRM", str(desk.firm))
+    for blank in ("", "  "):
+        ran = desk.run("upload", letter, "--matter", "m", "--firm", blank)
+        assert ran.code == 2, ran.err
+    assert desk.rows("SELECT 1 FROM documents") == []
 
 
 def test_a_folder_keeps_its_names(desk: CommandLine, tmp_path: Path) -> None:

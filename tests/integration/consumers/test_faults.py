@@ -205,6 +205,7 @@ def _alive(rig: Any) -> list[Any]:
 GARBAGE = {
     "not json": "dead",
     "[1, 2]": "dead",
+    "{}": "dead",
     '{"v": 1}': "dead",
     '{"v": 1, "ticket_id": "1; DROP TABLE documents", "idempotency_key": "k"}': "dead",
     '{"v": 2, "ticket_id": 1}': "left",

@@ -131,10 +131,11 @@ class Firm:
         with firm_transaction(self.database.engine(Role.MEMBER_APP), self.id) as connection:
             doors.delete(connection, document_id=ticket.document_id, actor="counsel")
 
-    def search(self, words: str) -> list[Any]:
+    def search(self, words: str, *, most: int = 50) -> list[Any]:
         """What a member of the firm finds."""
+        values = {"words": words, "most": most}
         with firm_transaction(self.database.engine(Role.MEMBER_APP), self.id) as connection:
-            return list(connection.execute(text("SELECT * FROM app.search(:words, 50)"), {"words": words}))
+            return list(connection.execute(text("SELECT * FROM app.search(:words, :most)"), values))
 
     def worker(self, reader: Any = None, **changes: Any) -> ExtractionWorker:
         """A worker of the extractor's role, with a reader that reads nothing unless another is given."""

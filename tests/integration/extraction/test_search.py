@@ -35,6 +35,18 @@ def test_a_member_finds_pages_of_its_own_firm_only(firm: Any, stub: Any) -> None
         assert connection.execute(text("SELECT count(*) FROM app.search('harbour', 50)")).scalar_one() == 0
 
 
+def test_what_is_found_no_more_takes_no_places(firm: Any, stub: Any) -> None:
+    """Pages of deleted documents, however good, are not counted before those that can be shown."""
+    stub.pages = tuple(_page("lease lease lease", number) for number in range(1, 4))
+    gone = firm.upload()
+    assert firm.worker(stub).handle(gone) == Ack()
+    stub.pages = (_page("a lease, and many other words"),)
+    there = firm.upload()
+    assert firm.worker(stub).handle(there) == Ack()
+    firm.delete(gone)
+    assert [hit.document_id for hit in firm.search("lease", most=3)] == [there.document_id]
+
+
 def test_search_reads_one_firms_pages_by_the_index(firm: Any) -> None:
     """A word that every firm uses: the GIN index is used under row-level security, and other firms' pages are not read."""
     firm.prepare(

@@ -3,6 +3,7 @@
 import threading
 from dataclasses import replace
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -298,6 +299,19 @@ def test_an_object_that_was_replaced_is_scanned_again(firm: Any, stub: Any) -> N
     assert worker.handle(ticket) == Ack()
     assert scanner.asked == 2
     assert firm.document(ticket).failure_kind == FailureKind.INFECTED
+
+
+@pytest.mark.parametrize("ends", [None, ReasonCode.CORRUPT])
+def test_the_checksum_is_of_the_bytes_that_were_read(firm: Any, stub: Any, ends: ReasonCode | None) -> None:
+    """The object is replaced between two attempts: checksum and size are told of what the verdict is about."""
+    ticket = firm.upload(b"first")
+    stub.reason = ReasonCode.READER_CRASHED
+    assert isinstance(firm.worker(stub).handle(ticket), Retry)
+    firm.store.put(ticket.object_key, b"the second", content_type="text/plain")
+    stub.reason = ends
+    assert firm.worker(stub).handle(ticket) == Ack()
+    document = firm.document(ticket)
+    assert (document.checksum_sha256, document.size_bytes) == (sha256(b"the second").hexdigest(), 10)
 
 
 def test_a_reader_that_crashes_is_tried_again_and_given_up_visibly(firm: Any, stub: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.cli.identities import document_id, firm_id, matter_id, text_of
+from baton.cli.identities import document_id, firm_id, matter_id
 
 FIRM, MATTER = uuid4(), uuid4()
 FILE: dict[str, Any] = {
@@ -65,10 +65,3 @@ def test_anything_else_is_another_document(change: dict[str, Any]) -> None:
     """Firm, matter, name, content and time of change make a file what it is."""
     assert document_id(**FILE) == document_id(**FILE)
     assert document_id(**FILE | change) != document_id(**FILE)
-
-
-@pytest.mark.parametrize("naming", [firm_id, lambda written: matter_id(written, firm=FIRM), text_of])
-def test_bytes_that_are_no_text_name_nothing(naming: Any) -> None:
-    """That is wrong usage, not a fault of the program's."""
-    with pytest.raises(click.UsageError):
-        naming("caf\udce9")

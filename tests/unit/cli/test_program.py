@@ -89,6 +89,21 @@ def test_a_number_that_is_not_finite_is_refused(parameter: click.Parameter, give
 
 
 @pytest.mark.parametrize(
+    "parameter",
+    [
+        pytest.param(each, id=f"{name} {each.name}")
+        for program in (group, kubectl_baton)
+        for name, each in options(program, program.name or "")
+        if isinstance(each.type, click.types.StringParamType)
+    ],
+)
+def test_a_text_that_is_none_is_refused(parameter: click.Parameter) -> None:
+    """By everything of both programs that takes a text: neither a database nor a cluster could be told of it."""
+    with pytest.raises(click.BadParameter):
+        parameter.type.convert("caf\udce9", parameter, None)
+
+
+@pytest.mark.parametrize(
     ("error", "code", "words"),
     [
         (SettingsError(["A: wrong", "B: missing"]), Exit.SETTINGS, "baton: A: wrong\nbaton: B: missing\n"),

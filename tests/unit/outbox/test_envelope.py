@@ -79,9 +79,12 @@ def test_any_file_name_travels(name: str) -> None:
         (_changed(event_type=None), envelope.UnreadableEnvelope),
         (_changed(event_type="document.unheard.of"), envelope.UnknownEvent),
         (_changed(v=2), envelope.UnknownVersion),
-        (_changed(v=True), envelope.UnknownVersion),
-        (_changed(v="1"), envelope.UnknownVersion),
-        ("{}", envelope.UnknownVersion),
+        (_changed(v=True), envelope.UnreadableEnvelope),
+        (_changed(v="1"), envelope.UnreadableEnvelope),
+        (_changed(v=0), envelope.UnreadableEnvelope),
+        (_changed(v=-1), envelope.UnreadableEnvelope),
+        ("{}", envelope.UnreadableEnvelope),
+        ('{"Service":"Amazon S3","Event":"s3:TestEvent"}', envelope.UnreadableEnvelope),
     ],
 )
 def test_anything_else_is_refused_by_kind(body: str, kind: type[Exception]) -> None:

@@ -65,6 +65,17 @@ def test_an_acceptance_comes_back_whole() -> None:
     assert agent.headers[0]["authorization"] == f"Bearer {TOKEN}"
 
 
+def test_no_call_carries_what_an_earlier_answer_left() -> None:
+    """Cookies of one answer are not sent with the next call: they would grow without end, and pin it to one server."""
+    with ScriptedAgent([status(503, Set_Cookie="served-by=7; Path=/"), accept]) as agent:
+        settings = Agent(url=agent.url, token=Secret(TOKEN), connect_timeout=5, read_timeout=5)
+        with AgentClient(settings) as client:
+            client.invoke(an_invocation())
+            client.invoke(an_invocation())
+    assert len(agent.headers) == 2
+    assert "cookie" not in agent.headers[1]
+
+
 @pytest.mark.parametrize("manner", [silent, trickle_headers, trickle_body])
 def test_no_call_lasts_longer_than_its_bound(manner: Manner) -> None:
     """A byte now and then does not buy more time; the call is ambiguous, since it was sent."""

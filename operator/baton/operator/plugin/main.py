@@ -13,6 +13,7 @@ from baton.operator.plugin import changing, looking, redriving, reporting
 from baton.operator.plugin.drawing import tell
 from baton.operator.plugin.failures import Failed
 from baton.settings.exits import Exit
+from baton.settings.options import in_words
 
 
 class _Commands(click.Group):
@@ -49,7 +50,7 @@ for each in (
 ):
     # in a raw docstring the mark that keeps the lines of a paragraph is two characters
     each.help = (each.help or "").replace("\\b\n", "\b\n")
-    program.add_command(each)
+    program.add_command(in_words(each))
 
 
 def main(arguments: list[str] | None = None) -> int:
