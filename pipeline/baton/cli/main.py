@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib.metadata import version
 from typing import Final
@@ -121,6 +122,17 @@ def _laid_out(command: click.Command) -> click.Command:
 _laid_out(group)
 
 
+def _open_standard_streams() -> None:
+    """Lead those that the caller closed to nowhere: a connection that got the number of one would be written into."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
+            setattr(sys, name, os.fdopen(number, mode, closefd=False, encoding="utf-8"))
+
+
 def main() -> None:
     """Run the program and exit."""
+    _open_standard_streams()
     sys.exit(told(lambda: group.main(prog_name="baton", standalone_mode=False)))

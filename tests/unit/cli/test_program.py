@@ -61,6 +61,32 @@ def test_a_command_imports_what_it_needs_and_no_more() -> None:
         assert ran.returncode == 0, ran
 
 
+_PRINTS = """
+import os, click
+from baton.cli import main
+from baton.cli.printing import console, print_json
+
+@click.command()
+def prints():
+    print_json({})
+    console().print("a table")
+    console(stderr=True).print("progress")
+    assert os.open(os.devnull, os.O_RDONLY) > 2
+
+main.group = prints
+main.main()
+"""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_the_caller_closed_lead_nowhere(closed: str) -> None:
+    """A command prints as ever, and nothing that it opens gets a stream's number, to be written into."""
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, _PRINTS], capture_output=True, check=False
+    )
+    assert ran.returncode == 0, ran
+
+
 def options(command: click.Command, name: str) -> Iterator[tuple[str, click.Parameter]]:
     """Every parameter of a command and of those below it."""
     for each in command.params:
