@@ -14,7 +14,7 @@ from baton.aws.errors import AwsError
 from baton.consumers.faults import Blame, blame
 from baton.db.errors import MigrationFailed, StartupRefusal
 from baton.documents.errors import DoorRefused
-from baton.embedded.errors import Unreachable
+from baton.embedded.errors import EmbeddedError, Unreachable
 from baton.settings.errors import SettingsError
 from baton.settings.exits import Exit
 
@@ -69,6 +69,8 @@ def words_of(error: Exception) -> tuple[str, Exit]:
     for kinds, words, code in _KINDS:
         if isinstance(error, kinds):
             return words + _first_line(error), code
+    if isinstance(error, EmbeddedError):
+        return str(error).strip(), Exit.FAILED  # with the end of the server's log, which says why
     _log.error("a fault of Baton's own", exc_info=error)
     return f"a fault of Baton's own: {type(error).__name__}: {error}", Exit.SOFTWARE
 

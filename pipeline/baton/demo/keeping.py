@@ -19,6 +19,8 @@ from baton.db.access import Role
 from baton.demo.stage import ACCOUNT, DATABASE, Stage, reopen_stage
 from baton.embedded.binaries import find_binaries
 from baton.embedded.postgres import SUPERUSER
+from baton.settings.loading import environment
+from baton.settings.model import Settings
 
 
 def tell_kept(stage: Stage, console: Console) -> None:
@@ -50,7 +52,8 @@ def _lines(stage: Stage) -> Iterator[str]:
     yield f"    {_psql()} {administrator}"
     yield "or with baton, as the firm's member, in another shell:"
     member = stage.database_url(Role.MEMBER_APP).reveal()
-    for name, value in {**stage.aws.environ(ACCOUNT), "DATABASE_URL": member}.items():
+    told = environment(Settings(queues=stage.queues, bucket=stage.bucket))
+    for name, value in {**stage.aws.environ(ACCOUNT), **told, "DATABASE_URL": member}.items():
         yield f"    export {name}={shlex.quote(value)}"
     observer = shlex.quote(stage.database_url(Role.OBSERVER).reveal())
     for firm, document in _examples(stage):

@@ -114,4 +114,5 @@ def test_a_folder_that_was_kept_can_be_looked_into(state_folder: Path) -> None:
         opened.process.send_signal(signal.SIGINT)
         assert opened.end(timeout=60) == 0
     assert "psql" in opened.printed
+    assert "export BATON_QUEUE_VISIBILITY=6" in opened.printed, "else the doctor takes the demo's queues for wrong"
     assert folder.exists()

@@ -17,6 +17,7 @@ from baton.cli.sights import COUNTED, Counts
 from baton.db.errors import StartupRefusal
 from baton.db.states import ProcessingStatus, RegistrationStatus
 from baton.documents.errors import UnknownDocument
+from baton.embedded.errors import BinariesMissing, StartFailed
 from baton.operator.plugin.main import program as kubectl_baton
 from baton.settings.errors import SettingsError
 from baton.settings.exits import Exit
@@ -136,6 +137,8 @@ def test_a_text_that_is_none_is_refused(parameter: click.Parameter) -> None:
         (StartupRefusal(["a superuser"]), Exit.REFUSED, "baton: a superuser\n"),
         (UnknownDocument("there is none"), Exit.FAILED, "baton: there is none\n"),
         (CommandFailed("later", code=Exit.TEMPORARY), Exit.TEMPORARY, "baton: later\n"),
+        (StartFailed("Postgres ended\nno space left"), Exit.FAILED, "baton: Postgres ended\nno space left\n"),
+        (BinariesMissing("there is no Postgres"), Exit.FAILED, "baton: there is no Postgres\n"),
         (StoreUnavailable("away", kind=FaultKind.TIMEOUT), Exit.UNAVAILABLE, "baton: away\n"),
         (
             OperationalError("SELECT 'secret'", {}, psycopg.OperationalError("refused\nHINT: x")),
