@@ -8,8 +8,9 @@ import asyncio
 import multiprocessing
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
@@ -25,8 +26,8 @@ from support.databases import Database, connect
 
 Drain = Callable[[], int]
 """Takes one batch and says how many it held; 0: there is no more."""
-Opening = Callable[[str, int], Drain]
-"""Connects to a database, for batches of a size."""
+Opening = Callable[[str, int], AbstractContextManager[Drain]]
+"""Connects to a database, for batches of a size, until the block ends."""
 
 
 _CHUNK = 1000
@@ -58,7 +59,8 @@ class NullSender:
         """Nothing to mend."""
 
 
-def relay(url: str, size: int) -> Drain:
+@contextmanager
+def relay(url: str, size: int) -> Iterator[Drain]:
     """A relay as it runs on a direct connection, with as many batches in flight as it has by itself."""
     config = RelaySettings(batch_size=size)
     engine = database_engine(url, application="bench", prepare=True, pool_size=config.in_flight)
@@ -71,10 +73,13 @@ def relay(url: str, size: int) -> Drain:
         one.drain()
         return sender.taken - before
 
-    return drain
+    yield drain
+    one.close()
+    engine.dispose()
 
 
-def pgmq(url: str, size: int) -> Drain:
+@contextmanager
+def pgmq(url: str, size: int) -> Iterator[Drain]:
     """pgmq: read with a visibility time, then archive, a transaction each."""
     from pgmq import PGMQueue  # noqa: PLC0415 - of the benchmarks' own requirements
     from psycopg_pool import ConnectionPool  # noqa: PLC0415
@@ -86,10 +91,12 @@ def pgmq(url: str, size: int) -> Drain:
         messages = queue.read_batch("bench", vt=60, batch_size=size) or []
         return len(queue.archive_batch("bench", [each.msg_id for each in messages])) if messages else 0
 
-    return drain
+    yield drain
+    pool.close()
 
 
-def pgqueuer(url: str, size: int) -> Drain:
+@contextmanager
+def pgqueuer(url: str, size: int) -> Iterator[Drain]:
     """pgqueuer: dequeue a batch, then log it, a transaction each."""
     import psycopg  # noqa: PLC0415
     from pgqueuer.adapters.drivers.psycopg import PsycopgDriver  # noqa: PLC0415
@@ -98,7 +105,9 @@ def pgqueuer(url: str, size: int) -> Drain:
     loop = asyncio.new_event_loop()
     connection = loop.run_until_complete(psycopg.AsyncConnection.connect(_plain(url), autocommit=True))
     queries = Queries(PsycopgDriver(connection))
-    return lambda: loop.run_until_complete(_pgqueuer(queries, size))
+    yield lambda: loop.run_until_complete(_pgqueuer(queries, size))
+    loop.run_until_complete(connection.close())
+    loop.close()
 
 
 async def _pgqueuer(queries: Any, size: int) -> int:
@@ -119,7 +128,8 @@ async def _pgqueuer(queries: Any, size: int) -> int:
     return len(jobs)
 
 
-def procrastinate(url: str, size: int) -> Drain:
+@contextmanager
+def procrastinate(url: str, size: int) -> Iterator[Drain]:
     """procrastinate: fetch and finish, job by job; it has no batches."""
     import procrastinate as peer  # noqa: PLC0415
     from procrastinate.jobs import Status  # noqa: PLC0415
@@ -138,7 +148,9 @@ def procrastinate(url: str, size: int) -> Drain:
             await manager.finish_job(job=job, status=Status.SUCCEEDED, delete_job=False)
         return size
 
-    return lambda: loop.run_until_complete(drain())
+    yield lambda: loop.run_until_complete(drain())
+    loop.run_until_complete(app.close_async())
+    loop.close()
 
 
 def fill_pgmq(url: str, count: int) -> None:
@@ -202,7 +214,7 @@ def rate(opening: Opening, url: str, *, size: int, processes: int, expected: int
     with ProcessPoolExecutor(processes, mp_context=context, initializer=_stand, initargs=(ready,)) as pool:
         runs = list(pool.map(_drain, *zip(*[(opening, url, size)] * processes, strict=True)))
     drained = sum(count for count, _, _ in runs)
-    assert drained == expected, f"{opening.__name__} drained {drained} of {expected}"
+    assert drained == expected, f"{getattr(opening, '__name__', opening)} drained {drained} of {expected}"
     return drained / (max(end for _, _, end in runs) - min(begin for _, begin, _ in runs))
 
 
@@ -215,13 +227,13 @@ def _stand(ready: Barrier) -> None:
 
 
 def _drain(opening: Opening, url: str, size: int) -> tuple[int, float, float]:
-    drain = opening(url, size)
-    _ready.wait(60)
-    began = time.monotonic()
-    total = 0
-    while count := drain():
-        total += count
-    return total, began, time.monotonic()
+    with opening(url, size) as drain:
+        _ready.wait(60)
+        began = time.monotonic()
+        total = 0
+        while count := drain():
+            total += count
+        return total, began, time.monotonic()
 
 
 def _plain(url: str) -> str:

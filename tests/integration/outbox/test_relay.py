@@ -78,7 +78,7 @@ def test_four_relays_with_a_slow_sender_send_each_ticket_once(database: Database
         fill(database, Bulk(count=100, firm=uuid4()))
     slow = threading.Event()
     recorder = Recorder(before=lambda: slow.wait(0.15))
-    with relays.running(*(relays.make(recorder, batch_size=25) for _ in range(4))):
+    with relays.running(*(relays.make(recorder, batch_size=25, in_flight=2) for _ in range(4))):
         wait_until(lambda: count_where(database, DISPATCHED) == 400, 30)
     assert Counter(Counter(recorder.keys).values()) == {1: 400}
 
