@@ -1,18 +1,13 @@
 """The programs of a cluster, built from their Go modules and kept by version outside the repository."""
 
-import fcntl
 import json
-import os
-import platform
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from support.gotools import building, go, kept_folder, run
 
 KUBERNETES = "1.36.3"
 SERVERS = ("etcd", "kube-apiserver")
@@ -31,12 +26,6 @@ class Binaries:
     apiserver: Path
 
 
-def cache_folder() -> Path:
-    """Where built programs are kept, by version."""
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "baton-tests" / f"kubernetes-{KUBERNETES}-{platform.machine()}"
-
-
 def find_or_build() -> Binaries | None:
     """The programs of an API server, built now if need be; None where there is no Go to build them."""
     found = find_or_build_programs(SERVERS)
@@ -45,18 +34,20 @@ def find_or_build() -> Binaries | None:
 
 def find_or_build_programs(names: Sequence[str]) -> Mapping[str, Path] | None:
     """Programs of Kubernetes, built now if need be; None where they are not kept and there is no Go to build them."""
-    folder = cache_folder()
+    folder = kept_folder("kubernetes", KUBERNETES)
     found = {name: folder / name for name in names}
     if all(each.exists() for each in found.values()):
         return found
-    go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
-    if go is None:
+    command = go()
+    if command is None:
         return None
-    with _alone(folder):
+    with building(folder) as module:
         missing = [name for name, each in found.items() if not each.exists()]
         if missing:
             sys.stderr.write(f"building {', '.join(missing)} {KUBERNETES}, once; it takes minutes\n")
-            _build(go, folder, missing)
+            _build(command, module, missing)
+            for name in missing:
+                (module / name).replace(found[name])
     return found
 
 
@@ -68,39 +59,26 @@ def main() -> int:
     return 1
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One builder at a time, whatever number of workers asks."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _build(go: str, folder: Path, names: Sequence[str]) -> None:
-    with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as scratch:
-        module = Path(scratch)
-        _write_module(go, module, [_package(name) for name in names])
-        minor = KUBERNETES.split(".")[1]
-        package = "k8s.io/component-base/version"
-        # without these stamps the server calls itself v0.0.0-master
-        stamps = {"gitVersion": f"v{KUBERNETES}", "gitMajor": "1", "gitMinor": minor, "gitTreeState": "archive"}
-        flags = "-s -w " + " ".join(f"-X {package}.{name}={value}" for name, value in stamps.items())
-        tags = "selinux,notest,grpcnotrace"
-        for name in names:
-            options = ("-ldflags", "-s -w") if name == "etcd" else ("-tags", tags, "-ldflags", flags)
-            _go(go, module, "build", "-trimpath", *options, "-o", name, _package(name))
-        for name in names:
-            (module / name).replace(folder / name)
+def _build(command: str, module: Path, names: Sequence[str]) -> None:
+    _write_module(command, module, [_package(name) for name in names])
+    minor = KUBERNETES.split(".")[1]
+    package = "k8s.io/component-base/version"
+    # without these stamps the server calls itself v0.0.0-master
+    stamps = {"gitVersion": f"v{KUBERNETES}", "gitMajor": "1", "gitMinor": minor, "gitTreeState": "archive"}
+    flags = "-s -w " + " ".join(f"-X {package}.{name}={value}" for name, value in stamps.items())
+    tags = "selinux,notest,grpcnotrace"
+    for name in names:
+        options = ("-ldflags", "-s -w") if name == "etcd" else ("-tags", tags, "-ldflags", flags)
+        run(command, module, "build", "-trimpath", *options, "-o", name, _package(name))
 
 
 def _package(name: str) -> str:
     return _ETCD if name == "etcd" else f"k8s.io/kubernetes/cmd/{name}"
 
 
-def _write_module(go: str, module: Path, tools: Sequence[str]) -> None:
+def _write_module(command: str, module: Path, tools: Sequence[str]) -> None:
     """A module of tools. Kubernetes' own replaces point into its repository, so its parts are pinned here."""
-    downloaded = json.loads(_go(go, module, "mod", "download", "-json", f"k8s.io/kubernetes@v{KUBERNETES}"))
+    downloaded = json.loads(run(command, module, "mod", "download", "-json", f"k8s.io/kubernetes@v{KUBERNETES}"))
     requirements = Path(downloaded["GoMod"]).read_text()
     language = re.search(r"^go (\S+)$", requirements, re.MULTILINE)
     etcd = re.search(r"go\.etcd\.io/etcd/(?:server|client)/v3 (\S+)", requirements)
@@ -114,19 +92,9 @@ def _write_module(go: str, module: Path, tools: Sequence[str]) -> None:
         *(f"-tool={tool}" for tool in tools),
         *(f"-replace={name}={name}@{parts}" for name in sorted(set(_STAGED.findall(requirements)))),
     ]
-    _go(go, module, "mod", "init", "baton.test/kubernetes")
-    _go(go, module, "mod", "edit", *edits)
-    _go(go, module, "mod", "tidy")
-
-
-def _go(go: str, folder: Path, *arguments: str) -> str:
-    """Run the Go command behind everything else that runs."""
-    environ = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": ""}
-    command = ("nice", "-n", "15", go, *arguments)
-    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"go {arguments[0]} failed\n{done.stderr[-2000:]}")
-    return done.stdout
+    run(command, module, "mod", "init", "baton.test/kubernetes")
+    run(command, module, "mod", "edit", *edits)
+    run(command, module, "mod", "tidy")
 
 
 if __name__ == "__main__":
