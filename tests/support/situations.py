@@ -243,8 +243,10 @@ class Written:
 class Writer:
     """Writes combinations; constraints hold, triggers do not."""
 
-    def __init__(self, now: datetime) -> None:
+    def __init__(self, now: datetime, *, history: bool = False) -> None:
+        """:param history: whether earlier readings, generations and runs have left handled tickets behind."""
         self.now = now
+        self.history = history
         self.firm = uuid7()
         self._ticket = 0
 
@@ -385,19 +387,31 @@ class Writer:
         run_id: UUID | None = None,
     ) -> int | None:
         if life == "missing":
-            # what an earlier reading, or another run, has left behind is none of this one's
+            if self.history:  # what an earlier reading, or another run, has left behind is none of this one's
+                self._ticketed(
+                    written,
+                    dead,
+                    "handled",
+                    young=young,
+                    event_type=event_type,
+                    epoch=1,
+                    present=None if present is None else uuid7(),
+                    part=part,
+                    run_id=None if run_id is None else uuid7(),
+                )
+            return None
+        if life == "undispatched" and self.history:  # it was asked for before: of several generations the newest counts
             self._ticketed(
                 written,
                 dead,
                 "handled",
                 young=young,
                 event_type=event_type,
-                epoch=1,
-                present=None if present is None else uuid7(),
+                epoch=epoch,
+                present=present,
                 part=part,
-                run_id=None if run_id is None else uuid7(),
+                run_id=run_id,
             )
-            return None
         if life in ("blocked", "behind_dead"):
             lane = event_type == "document.ingest.requested"
             earlier = self._ticketed(
@@ -658,7 +672,7 @@ class Table:
             return {"running": "healthy:with_agent", "overdue": "healthy:settling:run_lapsed", "lapsed": "run_lapsed"}[
                 axis.run
             ]
-        letter = next((t for t in self.written.tickets if t["run_id"] == run["run_id"]), None)
+        letter = next((t for t in reversed(self.written.tickets) if t["run_id"] == run["run_id"]), None)
         if letter is None:
             return self._young(missing)
         return self._travels(letter, unnamed=not axis.letter_mark, stalled=stalled)

@@ -219,8 +219,9 @@ def test_a_left_over_of_an_earlier_pass_is_closed(loop: Loop) -> None:
     emptied(loop)
     passes = loop.matter.rows("SELECT DISTINCT extraction_run_id FROM ops.document_ingest_outbox")
     assert len(passes) == 2
-    for closed in (1, 1, 0):
-        assert loop.repair().left_over == closed
+    # one behind the other: in one pass where the index that shows the second is read later, else in two
+    closed = [loop.repair().left_over for _ in range(3)]
+    assert (sum(closed), closed[-1]) == (2, 0)
     assert outcomes(loop, document) == ["stale", "stale"]
 
 

@@ -74,10 +74,10 @@ class Queue:
             )
 
     def change_earliest(self, document: UUID, change: str) -> None:
-        """Change the first ticket of a document."""
+        """Change the first ticket of a document that is not handled."""
         self._do(
             f"UPDATE ops.document_ingest_outbox SET {change} WHERE id ="
-            " (SELECT min(id) FROM ops.document_ingest_outbox WHERE document_id = :document)",
+            " (SELECT min(id) FROM ops.document_ingest_outbox WHERE document_id = :document AND handled_at IS NULL)",
             document=document,
         )
 
@@ -179,14 +179,15 @@ def test_a_blocked_group_loses_nothing_and_a_dead_letter_does_not_block(queue: Q
 
 
 def test_what_stands_before_is_of_the_same_lane_and_may_still_be_on_the_queue(queue: Queue) -> None:
-    """An earlier ticket of another lane holds nothing up, nor does one that its queue has let go of."""
-    (other,), (gone,), (_blocked,) = queue.add(1, "blocked"), queue.add(1, "blocked"), queue.add(1, "blocked")
+    """An earlier ticket of another lane holds nothing up, nor does one that its queue has let go of, or that was handled."""
+    other, gone, done, _blocked = queue.add(4, "blocked")
     queue.change_earliest(other, "event_type = 'document.ingest.requested', run_id = NULL")
     queue.change_earliest(gone, "dispatched_at = dispatched_at - interval '5 days'")
+    queue.change_earliest(done, "handled_at = app.clock(), outcome = 'done'")
     queue.consumer()
     queue.readings(1, 10, 5, 0)
     queue.received(sent=(15, 10, 5, 2), at=(14, 9, 4, 1))
-    assert queue.lost() == {other, gone}
+    assert queue.lost() == {other, gone, done}
 
 
 def test_a_consumer_that_died_with_a_message_loses_it_after_its_hold_and_one_visibility(queue: Queue) -> None:

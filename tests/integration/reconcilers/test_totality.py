@@ -51,7 +51,7 @@ def test_every_combination_has_one_answer_and_it_is_the_tables(
     made = [each for each in given if not each.refused()]
     with database.preparer.begin() as connection:
         now = clock(connection)
-        writer = Writer(now)
+        writer = Writer(now, history=True)
         written = write(connection, writer, made)
         connection.exec_driver_sql("ANALYZE")
     _refuses(database, writer, refused)
