@@ -22,7 +22,7 @@ from baton.cli.files import LocalFile
 from baton.cli.identities import document_id
 from baton.db.states import ProcessingStatus
 from baton.documents.errors import DocumentDeleted
-from baton.documents.upload import create_document, finalize_upload
+from baton.documents.upload import create_document, finalize_upload, key_of
 from baton.settings.exits import Exit
 
 _CHUNK: Final = 2**20
@@ -139,17 +139,18 @@ class Uploader:
             self.tell(before.st_size - before.st_size // 2)
             return identity, Result.ALREADY_THERE
         content.seek(0)
+        key = key_of(document)
         # with the checksum that the id is made from: a file that changed meanwhile cannot take the place of what
         # somebody else brought under this id
         try:
-            self.store.put(document.object_key, content, content_type=content_type, sha256=digest.hexdigest())
+            self.store.put(key, content, content_type=content_type, sha256=digest.hexdigest())
         except ObjectAltered:
             raise CommandFailed(_CHANGED) from None
         self.tell(before.st_size - before.st_size // 2)
         after = os.fstat(content.fileno())
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
             raise CommandFailed(_CHANGED)
-        head = self.store.head(document.object_key)
+        head = self.store.head(key)
         if head.size != before.st_size or head.sha256 not in (None, digest.hexdigest()):
             raise CommandFailed("did not arrive as it was sent; upload it again")
         with self.desk.transaction() as connection:

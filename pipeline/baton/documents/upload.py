@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy.dialects.postgresql import insert
 from uuid_utils.compat import uuid7
 
-from baton.aws.errors import ObjectMissing
+from baton.aws.errors import KeyRefused, ObjectMissing
 from baton.aws.objects import ObjectHead
 from baton.db.connect import Executor
 from baton.db.rows import DOCUMENT_COLUMNS, Document, as_document, lock_document, read_document
@@ -70,7 +70,24 @@ def create_document(
 def object_key(*, firm_id: UUID, document_id: UUID, name: str) -> str:
     """Where a document's bytes lie in the bucket; the name's odd characters are replaced."""
     plain = _UNSAFE.sub("_", name)[-_LONGEST_KEY_NAME:].strip("._") or "file"
-    return f"documents/{firm_id}/{document_id}/{plain}"
+    return f"{_place(firm_id, document_id)}{plain}"
+
+
+def key_of(document: Document) -> str:
+    """Where the document's bytes lie, for whoever is about to ask the store.
+
+    The store knows no firms, and whoever works for a firm may write its rows: a key is followed into the document's own
+    place only.
+
+    :raises KeyRefused: it leads elsewhere.
+    """
+    if not document.object_key.startswith(_place(document.firm_id, document.id)):
+        raise KeyRefused(f"the object key of document {document.id} leads out of its place")
+    return document.object_key
+
+
+def _place(firm_id: UUID, document_id: UUID) -> str:
+    return f"documents/{firm_id}/{document_id}/"
 
 
 def finalize_upload(executor: Executor, *, document_id: UUID, store: HeadStore, actor: str) -> Document:
@@ -95,8 +112,8 @@ def _finalize(executor: Executor, document_id: UUID, *, store: HeadStore, actor:
     if seen.live and seen.processing_status is not ProcessingStatus.PENDING:
         return seen
     try:
-        head = store.head(seen.object_key)
-    except ObjectMissing as missing:
+        head = store.head(key_of(seen))
+    except (ObjectMissing, KeyRefused) as missing:
         raise ObjectNotUploaded(f"the upload of document {document_id} is not in the store") from missing
     document = lock_document(executor, document_id)
     if document is None:

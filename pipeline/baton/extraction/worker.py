@@ -35,6 +35,7 @@ from baton.consumers.verdicts import Ack, Retry, Verdict
 from baton.db.rows import Document, lock_document, read_document
 from baton.db.states import FailureKind, Outcome, ProcessingStatus
 from baton.documents import processing
+from baton.documents.upload import key_of
 from baton.extraction import messages, pages
 from baton.extraction.limits import Limits
 from baton.extraction.outcomes import NOTES, Reading, ReasonCode
@@ -186,7 +187,7 @@ class ExtractionWorker:
 
     def _fetched(self, document: Document, path: Path, ticket: Ticket) -> Fetched | Retry:
         try:
-            return self._store.fetch(document.object_key, path, limit=self._max_bytes)
+            return self._store.fetch(key_of(document), path, limit=self._max_bytes)
         except ObjectMissing:
             if ticket.work_attempts < _MISSING_TRIES:
                 return Retry(_MISSING_WAIT, spent=True)

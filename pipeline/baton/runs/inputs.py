@@ -9,7 +9,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from typing import Final
-from uuid import UUID
 
 from sqlalchemy import Engine, func, select
 
@@ -41,9 +40,14 @@ class NothingToRead(Exception):
     """The document of the run cannot be seen any more."""
 
 
-def pages_key(extraction_run_id: UUID) -> str:
-    """Where the text of a pass is put for agents."""
-    return f"agent-inputs/{extraction_run_id}/pages.json"
+def pages_key(run: Run) -> str:
+    """Where the text of a pass is put for agents.
+
+    The store knows no firms, and a row's pass may have been written by whoever works for its firm: the document is in the
+    key, too, and the agent cannot read it there.
+    """
+    whose = hashlib.sha256(run.firm_id.bytes + run.document_id.bytes).hexdigest()
+    return f"agent-inputs/{run.extraction_run_id}/{whose}/pages.json"
 
 
 class Inputs:
@@ -77,7 +81,7 @@ class Inputs:
             inputs=(
                 InputPointer(
                     kind=InputKind.TEXT,
-                    url=self._store.presign_get(pages_key(run.extraction_run_id), seconds=seconds),
+                    url=self._store.presign_get(pages_key(run), seconds=seconds),
                     content_type=PAGES_CONTENT_TYPE,
                     sha256=digest,
                 ),
@@ -94,7 +98,7 @@ class Inputs:
 
     def _deliver_pages(self, run: Run) -> str | None:
         """Put the text of the pass where it is not yet; its SHA-256 in hex, where it is known."""
-        key = pages_key(run.extraction_run_id)
+        key = pages_key(run)
         try:
             return self._store.head(key).sha256
         except ObjectMissing:

@@ -73,6 +73,12 @@ def _another_firms(doors: Any) -> Any:
     return doors.other().begin().id
 
 
+def _leads_to_another_firms_object(doors: Any) -> Any:
+    document, theirs = doors.begin(), doors.other().begin()
+    doors.prepare("UPDATE documents SET object_key = :key WHERE id = :id", key=theirs.object_key, id=document.id)
+    return document.id
+
+
 def _deleted(doors: Any) -> Any:
     document = doors.begin()
     doors.prepare("UPDATE documents SET deleted_at = app.clock()")
@@ -85,6 +91,7 @@ def _deleted(doors: Any) -> Any:
         (_unknown, UnknownDocument),
         (_another_firms, UnknownDocument),
         (_missing, ObjectNotUploaded),
+        (_leads_to_another_firms_object, ObjectNotUploaded),
         (_deleted, DocumentDeleted),
     ],
 )

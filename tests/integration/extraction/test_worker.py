@@ -301,6 +301,22 @@ def test_an_object_that_was_replaced_is_scanned_again(firm: Any, stub: Any) -> N
     assert firm.document(ticket).failure_kind == FailureKind.INFECTED
 
 
+def test_a_key_that_leads_to_another_firms_object_is_not_followed(firm: Any, stub: Any) -> None:
+    """Whoever works for a firm may write a key into a row; the store knows no firms, so the worker does."""
+    other = firm.other()
+    theirs = other.upload(b"privileged")
+    for key in (
+        theirs.object_key,
+        f"agent-runs/{theirs.document_id}/artifact.json",
+        f"documents/{firm.id}/x/letter.txt",
+    ):
+        mine = firm.upload(b"mine")
+        firm.prepare("UPDATE documents SET object_key = :key WHERE id = :id", key=key, id=mine.document_id)
+        assert firm.worker(stub).handle(counted(mine, 3)) == Ack()
+        assert firm.document(mine).failure_kind == FailureKind.OBJECT_MISSING
+    assert stub.reads == 0
+
+
 @pytest.mark.parametrize("ends", [None, ReasonCode.CORRUPT])
 def test_the_checksum_is_of_the_bytes_that_were_read(firm: Any, stub: Any, ends: ReasonCode | None) -> None:
     """The object is replaced between two attempts: checksum and size are told of what the verdict is about."""

@@ -1,8 +1,12 @@
 """From a request's ticket to an agent that has the run; every branch of the table, and every branch twice."""
 
+from dataclasses import replace
 from datetime import timedelta
+from uuid import uuid4
 
+import httpx
 import pytest
+from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
 from baton.aws.faults import Service
@@ -13,6 +17,7 @@ from baton.db.rows import lock_document
 from baton.db.states import FailureKind, Outcome, Part, RegistrationStatus, RunState
 from baton.registration import parts, service
 from baton.runs import messages, rows
+from baton.runs.inputs import pages_key
 from baton.telemetry.labels import DispatchOutcome
 from support.aws_answers import answered, failing
 from support.dispatching import Desk
@@ -65,7 +70,7 @@ def test_the_invocation_points_and_never_tells(desk: Desk) -> None:
     assert invocation.result_delivery.deadline == run.deadline_at
     assert invocation.result_delivery.headers["If-None-Match"] == "*"
     assert run.result_key in invocation.result_delivery.url
-    pages = desk.store.read(f"agent-inputs/{document.extraction_run_id}/pages.json", limit=10_000)
+    pages = desk.store.read(pages_key(run), limit=10_000)
     assert [page.text for page in parse_pages(pages, content_type=PAGES_CONTENT_TYPE)] == [
         "Confidential words.",
         "More.",
@@ -74,6 +79,31 @@ def test_the_invocation_points_and_never_tells(desk: Desk) -> None:
     assert "Confidential" not in body
     for identity in (document.id, document.firm_id, document.matter_id, other):
         assert str(identity) not in body
+
+
+def test_a_pass_that_is_another_documents_brings_its_own_text(desk: Desk) -> None:
+    """Whoever works for a firm may write a pass into a row: the agent is given what that row's document says, and no
+    other firm's text that was put into the store under the same pass.
+    """
+    theirs = desk.queued(pages=("Privileged.",))
+    other = replace(desk, matter=desk.matter.sibling(firm=uuid4()))
+    mine = other.queued(pages=("Mine.",))
+    tampered = desk.matter.read(theirs.document_id).extraction_run_id
+    for statement in (
+        "UPDATE document_page SET extraction_run_id = :pass WHERE document_id = :id",
+        "UPDATE documents SET extraction_run_id = :pass, registration_pass = :pass WHERE id = :id",
+        "UPDATE ops.document_ingest_outbox SET extraction_run_id = :pass WHERE document_id = :id",
+    ):
+        with desk.database.preparer.begin() as connection:
+            connection.execute(text("SET LOCAL session_replication_role = 'replica'"))
+            connection.execute(text(statement), {"pass": tampered, "id": mine.document_id})
+    with ScriptedAgent([accept, accept]) as agent:
+        desk.dispatch(theirs, agent.url)
+        other.dispatch(mine, agent.url)
+    run = desk.run(desk.matter.read(mine.document_id).registration_run_id)
+    assert run.extraction_run_id == tampered
+    read = [httpx.get(each.inputs[0].url).json()["pages"][0]["text"] for each in agent.invocations]
+    assert read == ["Privileged.", "Mine."]
 
 
 def test_the_first_invocation_is_counted_before_it_is_made(desk: Desk) -> None:
