@@ -202,6 +202,25 @@ def test_a_jump_of_discrepancies_opens_it_once(database: Database) -> None:
     assert _state(database) == "closed"
 
 
+def test_trouble_that_stands_for_longer_than_the_window_is_no_longer_new(database: Database) -> None:
+    """Twice within it is a jump; what came before it is where the counting begins."""
+    loop = Loop(Matter(database, uuid7(), uuid7()))
+    loop = replace(loop, settings=replace(loop.settings, breaker=replace(CONFIG, discrepancy_cap=3)), _kept={})
+    held = loop.limited(repairs_per_minute=0)
+    loop.consumers()
+    loop.lost(3)
+    held.repair()
+    database.move_clock(CONFIG.window_time + 1)
+    loop.consumers()
+    held.repair()
+    loop.lost(3)
+    held.repair()
+    assert _state(database) == "closed"
+    loop.lost(1)
+    held.repair()
+    assert _state(database) == "open"
+
+
 def test_a_jump_stops_the_very_pass_that_sees_it(database: Database) -> None:
     """Nothing that costs a run is repaired beyond what was repaired before the cap was passed; what costs none still is."""
     loop = Loop(Matter(database, uuid7(), uuid7()))

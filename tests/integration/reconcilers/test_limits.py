@@ -14,6 +14,7 @@ from baton.db.access import Role
 from baton.db.rows import lock_document
 from baton.db.states import ProcessingStatus, RegistrationStatus
 from baton.reconcilers import engine, limits, owner, windows
+from baton.reconcilers.judging import findings, judge
 from baton.reconcilers.planning import Ground
 from baton.reconcilers.repairs import Done, Repairer
 from baton.reconcilers.results import Effect, Finding, Guard
@@ -160,6 +161,7 @@ def _to_next_minute(loop: Loop) -> float:
 
 def test_what_was_reserved_and_not_needed_is_given_back(loop: Loop) -> None:
     """A document that somebody else repaired meanwhile costs nothing of the minute."""
+    loop.database.move_clock(_to_next_minute(loop))
     engine = loop.database.engine(Role.RECONCILER)
     config = replace(loop.settings.reconcile, repairs_per_minute=4)
     reserved = limits.reserve(engine, 3, config=config)
@@ -168,6 +170,26 @@ def test_what_was_reserved_and_not_needed_is_given_back(loop: Loop) -> None:
     with engine.begin() as connection:
         limits.give_back(connection, reserved, 2)
         assert limits.left(connection, config=config) == 2
+
+
+@pytest.mark.parametrize("left", [0, 2])
+def test_a_batch_makes_no_more_repairs_than_it_could_reserve(loop: Loop, left: int) -> None:
+    """Whatever was planned: another replica may have had the minute since."""
+    loop.database.move_clock(_to_next_minute(loop))
+    loop.consumers()
+    loop.lost(5)
+    limited = loop.limited(repairs_per_minute=left)
+    engine = loop.database.engine(Role.RECONCILER)
+    with engine.connect() as connection:
+        ground = limited.reconciler().ground(connection)
+        documents = [row[0] for row in loop.matter.rows("SELECT id FROM documents")]
+        found = list(findings(judge(connection, documents, ground=ground), ground=ground))
+    done = Repairer(engine=engine, settings=limited.settings, store=None, requested_by="test").repair(
+        found, ground=ground
+    )
+    assert [effect for _, effect in done.effects] == [Effect.REPAIRED] * left
+    assert [plan.guard for plan in done.plans] == [Guard.RATE] * (5 - left)
+    assert len(loop.ledger()) == left
 
 
 def test_each_further_repair_waits_twice_as_long(loop: Loop) -> None:
@@ -294,6 +316,20 @@ def test_an_open_breaker_holds_back_what_leads_to_a_run(loop: Loop) -> None:
     result = loop.repair()
     assert result.refused[Guard.BREAKER] == 2
     assert dict(result.effects) == {("artifact_unopened", Effect.REPAIRED): 1}
+
+
+def test_giving_up_spends_nothing_and_is_not_held_back_by_the_breaker(loop: Loop) -> None:
+    """Once attempts are used up the document fails visibly, though no run is granted now."""
+    loop.consumers()
+    (document,) = loop.lost()
+    limited = loop.limited(max_attempts=1)
+    assert limited.repair().repaired == 1
+    _lose_again(loop, document)
+    loop.matter.prepare(
+        "UPDATE ops.dispatch_guard SET breaker = 'open', breaker_since = app.clock(),"
+        " retry_at = app.clock() + interval '5 minutes'"
+    )
+    assert dict(limited.repair().effects) == {("request_stalled", Effect.GAVE_UP): 1}
 
 
 def test_an_exhausted_budget_holds_back_what_leads_to_a_run(loop: Loop) -> None:
