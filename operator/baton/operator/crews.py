@@ -15,6 +15,11 @@ from baton.operator.specs import Key
 class Loop(Protocol):
     """One reconciler's redrives."""
 
+    @property
+    def place(self) -> Place:
+        """Which reconciler's."""
+        ...
+
     def start(self) -> None:
         """Begin."""
         ...
@@ -62,15 +67,19 @@ class Crew:
             if loop is not None:
                 loop.wake()
 
-    def may_end(self, redrives: Roster, place: Place) -> bool:
-        """Whether a loop that finds nothing left may end; from then on it is none of ours."""
+    def may_end(self, redrives: Roster, loop: Loop) -> bool:
+        """Whether a loop that finds nothing left may end; from then on it is none of ours.
+
+        One that was told to stop may have been followed by another, which stays.
+        """
         with self._lock:
-            if unfinished(redrives, place):
+            if self._loops.get(loop.place) is not loop:
+                return True
+            if unfinished(redrives, loop.place):
                 return False
-            loop = self._loops.pop(place, None)
-            if loop is not None:
-                self._leaving = [each for each in self._leaving if not each.join(0)]
-                self._leaving.append(loop)
+            del self._loops[loop.place]
+            self._leaving = [each for each in self._leaving if not each.join(0)]
+            self._leaving.append(loop)
             return True
 
     def turned(self, redrives: Roster, *, leads: bool) -> None:

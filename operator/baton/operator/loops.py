@@ -91,7 +91,7 @@ class ResourceLoop:
 
     def start(self) -> None:
         """Begin. Until the first pass has ended, or its failure is said, a process that begins is not ready."""
-        self._progress.declare(self._name, silent_after=_SILENT_AFTER)
+        self._name = self._progress.declare_another(self._name, silent_after=_SILENT_AFTER)
         if self._progress.settled():
             self._progress.ready(self._name, "its first pass is under way")
         else:

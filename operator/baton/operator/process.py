@@ -85,7 +85,7 @@ def run(settings: Settings, *, stop: threading.Event) -> None:
                 leave=redrive_scribe.leave,
                 ambient=settings,
                 progress=progress,
-                ended=lambda place: crew.may_end(redrives, place),
+                ended=lambda loop: crew.may_end(redrives, loop),
             )
 
         def changed(change: Change, key: Key) -> None:

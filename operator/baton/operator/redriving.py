@@ -82,9 +82,9 @@ class RedriveLoop:
         leave: Leave,
         ambient: Settings,
         progress: Progress,
-        ended: Callable[[Place], bool],
+        ended: Callable[[RedriveLoop], bool],
     ) -> None:
-        """:param ended: asks whether it may end, as nothing is left; ``False`` where something has come.
+        """:param ended: asks whether this loop may end, as nothing is left; ``False`` where something has come.
 
         :param leave: takes a report for writing, and returns at once.
         """
@@ -103,6 +103,11 @@ class RedriveLoop:
         self._base: Base | None = None
         self._read_at: float | None = None
         self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+
+    @property
+    def place(self) -> Place:
+        """Whose redrives they are."""
+        return self._place
 
     def start(self) -> None:
         """Begin."""
@@ -123,7 +128,7 @@ class RedriveLoop:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        self._progress.declare(self._name, silent_after=_SILENT_AFTER)
+        self._name = self._progress.declare_another(self._name, silent_after=_SILENT_AFTER)
         self._progress.ready(self._name)  # its resources' conditions tell, not the process' readiness
         try:
             while not self._stopped:
@@ -134,7 +139,7 @@ class RedriveLoop:
                 self._forget({each.key.uid for each in todo})
                 if todo:
                     self._next([self._job(each) for each in todo])
-                elif self._ended(self._place):
+                elif self._ended(self):
                     return
                 self._beat()
         finally:

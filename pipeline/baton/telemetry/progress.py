@@ -47,9 +47,22 @@ class Progress:
         The process is not ready before the loop's first ``ready``.
         """
         with self._lock:
-            self._loops[name] = _Loop(silent_after, self._clock())
-            self._parts[name] = "ready"
-            self._unready[name] = "has not succeeded yet"
+            self._declare(name, silent_after)
+
+    def declare_another(self, name: str, *, silent_after: float) -> str:
+        """The same where one of that name may not have ended yet; returns the name that is this one's alone."""
+        with self._lock:
+            own, number = name, 1
+            while own in self._loops:
+                number += 1
+                own = f"{name} ({number})"
+            self._declare(own, silent_after)
+        return own
+
+    def _declare(self, name: str, silent_after: float) -> None:
+        self._loops[name] = _Loop(silent_after, self._clock())
+        self._parts[name] = "ready"
+        self._unready[name] = "has not succeeded yet"
 
     def beat(self, name: str) -> None:
         """Say that a loop is moving; one that was not declared is none of ours."""

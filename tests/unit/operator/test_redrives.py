@@ -186,18 +186,37 @@ def test_a_reconciler_has_a_thread_while_it_has_something_unfinished() -> None:
     assert made == []
     crew.turned(redrives, leads=True)
     assert [(each.place, each.did[0]) for each in made] == [(place, "start")]
-    assert not crew.may_end(redrives, place)
+    assert not crew.may_end(redrives, made[0])
     crew.reconciler_changed(Change.SPEC, Key("legal", "main", "r"))
     crew.reconciler_changed(Change.STATUS, Key("legal", "main", "r"))
     assert made[0].did == ["start", "wake", "wake"]
     redrives.put(wanted(status={"state": "Finished"}, version=2))
     assert phase_of(redrives.all()[0]).final
-    assert crew.may_end(redrives, place)
+    assert crew.may_end(redrives, made[0])
     redrives.put(wanted(uid=UID.replace("9", "8")))
     assert len(made) == 2
     crew.turned(redrives, leads=False)
     assert made[1].did[-1] == "stop"
     assert crew.end(within=0)
+
+
+def test_a_thread_that_was_stopped_takes_no_later_one_with_it() -> None:
+    """A replica that leads again has begun another for the same reconciler, while the first comes to its end."""
+    made: list[Hand] = []
+
+    def make(place: Place) -> Hand:
+        made.append(Hand(place))
+        return made[-1]
+
+    crew = Crew(make)
+    redrives = Roster(lambda *_: crew.changed(redrives))
+    redrives.put(wanted())
+    for leads in (True, False, True):
+        crew.turned(redrives, leads=leads)
+    redrives.put(wanted(status={"state": "Finished"}, version=2))
+    assert crew.may_end(redrives, made[0])
+    crew.turned(redrives, leads=False)
+    assert made[1].did[-1] == "stop"
 
 
 def test_redrives_of_one_reconciler_are_taken_in_the_order_of_their_creation() -> None:

@@ -104,3 +104,20 @@ def test_a_process_that_was_ready_once_says_so() -> None:
     progress.not_ready("loop", "away")
     assert progress.settled()
     assert not progress.readiness().healthy
+
+
+def test_one_that_ends_takes_no_later_one_of_its_name_with_it() -> None:
+    """Each of two is missed by itself, as long as it has not ended."""
+    now = [0.0]
+    progress = Progress(lambda: now[0])
+    first = progress.declare_another("loop", silent_after=5)
+    second = progress.declare_another("loop", silent_after=5)
+    assert (first, second) == ("loop", "loop (2)")
+    now[0] = 6.0
+    progress.beat(first)
+    assert progress.liveness().details["loop (2)"].startswith("silent")
+    progress.retire(first)
+    assert not progress.liveness().healthy
+    progress.beat(second)
+    assert progress.liveness().healthy
+    assert progress.declare_another("loop", silent_after=5) == "loop"
