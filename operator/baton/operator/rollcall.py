@@ -51,7 +51,7 @@ class RollCall:
         :raises ApiError: a kind could not be listed.
         """
         for plural, roster in self._rosters.items():
-            known = [wanted.key.uid for wanted in roster.all()]
+            known = {wanted.key.uid: wanted.version for wanted in roster.all()}
             roster.recount(map(Wanted.of, self._api.resources(plural, self._namespace)), known=known)
         phases = Counter(map(phase_of, self._rosters[Plural.REDRIVES].all()))
         for phase in Phase:

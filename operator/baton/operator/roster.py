@@ -7,7 +7,7 @@ takes the place of a newer one, whoever brings it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 
 from baton.operator.specs import Key, Wanted
@@ -50,9 +50,12 @@ class Roster:
 
     def put(self, wanted: Wanted) -> Change | None:
         """Take a resource as it was seen; ``None``: it was known so, or better."""
+        return self._put(wanted, instead_of=None)
+
+    def _put(self, wanted: Wanted, *, instead_of: str | None) -> Change | None:
         with self._lock:
             old = self._wanted.get(wanted.key.uid)
-            if old is not None and not _newer(wanted.version, old.version):
+            if old is not None and old.version != instead_of and not _newer(wanted.version, old.version):
                 return None
             self._wanted[wanted.key.uid] = wanted
         change = _change(old, wanted)
@@ -66,16 +69,19 @@ class Roster:
         if old is not None:
             self._tell(Change.GONE, old.key)
 
-    def recount(self, listed: Iterable[Wanted], *, known: Iterable[str]) -> None:
+    def recount(self, listed: Iterable[Wanted], *, known: Mapping[str, str]) -> None:
         """Take a list of all resources.
 
-        :param known: uids that stood here before the list was asked for; only of these is one that is missing gone.
+        :param known: versions by uid that stood here before the list was asked for. Only of these is one that is missing
+            gone; and one that is listed at an older version is so by now: the server's store was set back to a copy.
         """
         present = set()
         for each in listed:
-            present.add(each.key.uid)
-            self.put(each)
-        for uid in set(known) - present:
+            uid = each.key.uid
+            present.add(uid)
+            before = known.get(uid)
+            self._put(each, instead_of=before if before is not None and _newer(before, each.version) else None)
+        for uid in known.keys() - present:
             self.drop(uid)
 
 

@@ -61,11 +61,24 @@ def test_an_older_version_never_takes_the_place_of_a_newer(roster: Roster, told:
 def test_a_recount_finds_what_no_event_told_of(roster: Roster, told: list[tuple[Change, str]]) -> None:
     """What is missing is gone, what is new is taken, and what came while the list was on its way stays."""
     roster.put(wanted(1, uid="gone"))
-    known = ["gone"]
+    known = {"gone": "1"}
     roster.put(wanted(5, uid="meanwhile"))
     roster.recount([wanted(3, uid="unheard")], known=known)
     assert {each.key.uid for each in roster.all()} == {"meanwhile", "unheard"}
     assert (Change.GONE, "gone") in told
+
+
+def test_a_store_that_was_set_back_is_followed(roster: Roster, told: list[tuple[Change, str]]) -> None:
+    """What a list says at an older version than was known before it was asked for is so; an event alone proves nothing."""
+    roster.put(wanted(500, generation=7))
+    assert roster.put(wanted(9, generation=3)) is None
+    known = {each.key.uid: each.version for each in roster.all()}
+    roster.recount([wanted(9, generation=3)], known=known)
+    assert [each.generation for each in roster.all()] == [3]
+    assert told[-1][0] is Change.SPEC
+    roster.put(wanted(600, generation=8))
+    roster.recount([wanted(10, generation=4)], known=dict.fromkeys(known, "9"))
+    assert [each.generation for each in roster.all()] == [8]
 
 
 def test_an_event_without_sense_stops_nothing(roster: Roster) -> None:
