@@ -47,20 +47,24 @@ def told(work: Callable[[], object]) -> int:
     try:
         answer = work()
     except click.exceptions.Abort:
-        _say("stopped")
-        return 130
+        return _stopped()
     except click.ClickException as error:
         error.show()
         return Exit.SETTINGS if isinstance(error, click.UsageError) else Exit.FAILED
     except click.exceptions.Exit as left:
         return left.exit_code
     except Exception as error:  # noqa: BLE001 - the last place that can say what happened
-        return _told(error)
+        return _stopped() if _interrupted(error) else _told(error)
     return answer if isinstance(answer, int) else Exit.OK
 
 
 def words_of(error: Exception) -> tuple[str, Exit]:
-    """One line that says what went wrong, and the exit code of a command that ends with it."""
+    """One line that says what went wrong, and the exit code of a command that ends with it.
+
+    :raises KeyboardInterrupt: it came of Ctrl-C, which is nothing to go on after.
+    """
+    if _interrupted(error):
+        raise KeyboardInterrupt from error
     if isinstance(error, CommandFailed):
         return str(error), error.code
     if isinstance(error, DBAPIError | PoolTimeout):
@@ -83,6 +87,20 @@ def _told(error: Exception) -> Exit:
     words, code = words_of(error)
     _say(words)
     return code
+
+
+def _stopped() -> int:
+    _say("stopped")
+    return 130
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C stands behind an error: a driver that it strikes while it tidies up says something else."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _first_line(error: Exception) -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 import psycopg
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from baton.aws.errors import FaultKind, StoreUnavailable
-from baton.cli.failures import CommandFailed, told
+from baton.cli.failures import CommandFailed, told, words_of
 from baton.cli.main import group
 from baton.cli.sights import COUNTED, Counts
 from baton.db.errors import StartupRefusal
@@ -86,6 +86,26 @@ def test_streams_that_the_caller_closed_lead_nowhere(closed: str) -> None:
         ["/bin/sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, _PRINTS], capture_output=True, check=False
     )
     assert ran.returncode == 0, ran
+
+
+def _struck_while_tidying_up() -> None:
+    try:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise psycopg.ProgrammingError("can't change 'autocommit' now")
+    except psycopg.Error as error:
+        raise ProgrammingError("SELECT 1", {}, error) from error
+
+
+def test_ctrl_c_is_ctrl_c_whatever_a_driver_makes_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 130 and one word; and of several things to do, none is gone on with."""
+    assert told(_struck_while_tidying_up) == 130
+    assert capsys.readouterr().err == "baton: stopped\n"
+    with pytest.raises(ProgrammingError) as raised:
+        _struck_while_tidying_up()
+    with pytest.raises(KeyboardInterrupt):
+        words_of(raised.value)
 
 
 def options(command: click.Command, name: str) -> Iterator[tuple[str, click.Parameter]]:
