@@ -2,13 +2,15 @@
 
 Each line has time, level, logger, message, the fields bound to the task and those of the call
 (``fields``), the trace it belongs to, and for an exception what ``failures`` lets through.
-Logging never raises, and a chatty library cannot flood: the same place may speak once a minute.
+An address is told without its query. Logging never raises, and a chatty library cannot flood: the same place may speak
+once a minute.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import threading
 import time
@@ -20,9 +22,11 @@ from baton.settings.watching import LogFormat, Logs
 from baton.telemetry import failures, fields, spans
 
 _LONGEST_MESSAGE: Final = 500
-# Libraries that repeat themselves for as long as something is away.
-_CHATTY: Final = ("opentelemetry", "urllib3", "botocore", "waitress", "sqlalchemy.pool")
+# Libraries that repeat themselves for as long as something is away, or tell of every call.
+_CHATTY: Final = ("opentelemetry", "urllib3", "botocore", "waitress", "sqlalchemy.pool", "httpx", "httpcore")
 _CHATTY_SECONDS: Final = 60.0
+#: What an address asks for, or is signed with: whoever reads a presigned one can use it.
+_QUERY: Final = re.compile(r"(\w://[^\s?\"'<>]*\?)[^\s\"'<>]+")
 _handler: logging.Handler | None = None
 
 
@@ -141,7 +145,7 @@ def _message(record: logging.LogRecord) -> str:
         text = record.getMessage()
     except Exception:  # noqa: BLE001 - a wrong placeholder is no reason to lose the line
         text = str(record.msg)
-    return fields.one_line(text, longest=_LONGEST_MESSAGE)
+    return fields.one_line(_QUERY.sub(r"\1…", text), longest=_LONGEST_MESSAGE)
 
 
 def _details(record: logging.LogRecord) -> dict[str, Any]:

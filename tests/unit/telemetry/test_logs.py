@@ -6,6 +6,7 @@ import logging
 import uuid
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from baton.settings.watching import LogFormat, LogLevel, Logs
@@ -155,3 +156,21 @@ def test_a_library_cannot_flood(out: Out) -> None:
     messages = [line["message"] for line in out.lines()]
     assert messages.count("away") == 1
     assert messages.count("mine") == 50
+
+
+def test_a_signed_address_is_not_told(out: Out) -> None:
+    """By nobody's logger: whoever reads it in a log could use it."""
+    address = "https://store.example/agent-runs/7/artifact.json?X-Amz-Signature=secret&X-Amz-Expires=900"
+    for name in ("httpx", "httpcore.http11", "baton.agent.deliveries", "somebody.else"):
+        logging.getLogger(name).warning('HTTP Request: PUT %s "HTTP/1.1 200 OK"', address)
+        logging.getLogger(name).info("PUT %s", address)
+    assert "secret" not in out.getvalue()
+    told = out.lines()[0]["message"]
+    assert told == 'HTTP Request: PUT https://store.example/agent-runs/7/artifact.json?… "HTTP/1.1 200 OK"'
+
+
+def test_the_http_client_does_not_tell_of_every_call(out: Out) -> None:
+    """A line for each call would be one for each document, and say what Baton says better."""
+    with httpx.Client(transport=httpx.MockTransport(lambda _request: httpx.Response(200))) as client:
+        client.get("http://agent.example/invocations")
+    assert out.getvalue() == ""
