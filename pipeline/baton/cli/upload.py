@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -108,8 +110,10 @@ def _upload(
         for each in uploader.upload(files, parallel=parallel):
             results.append(each)
             progress.update(task, done=len(results))
-            if not silent or each.result is Result.FAILED:
+            if each.result is Result.FAILED:
                 progress.console.out(_line(each), highlight=False)
+            elif not silent:
+                _tell(_line(each), progress)
     order = {id(file): position for position, file in enumerate(files)}
     return sorted(results, key=lambda each: order[id(each.file)])
 
@@ -126,6 +130,18 @@ def _progress() -> Progress:
         transient=True,
         disable=not screen.is_terminal,
     )
+
+
+def _tell(line: str, progress: Progress) -> None:
+    """A result: on standard output, and above the bars where both are on one screen. Who stops listening stops nothing."""
+    if not progress.disable and sys.stdout.isatty():
+        progress.console.out(line, highlight=False)
+        return
+    try:
+        click.echo(line)
+    except BrokenPipeError:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _line(each: Uploaded) -> str:

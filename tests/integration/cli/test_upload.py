@@ -30,6 +30,29 @@ def test_a_file_arrives_whole(desk: CommandLine, letter: Path) -> None:
     assert ticket == (row.ingest_ticket_id, "document.ingest.requested")
 
 
+def test_results_can_be_piped(desk: CommandLine, letter: Path, tmp_path: Path) -> None:
+    """What arrived stands on standard output, what failed on standard error."""
+    missing = tmp_path / "missing.pdf"
+    ran = desk.run("upload", letter, missing, "--matter", "m")
+    (row,) = desk.rows("SELECT id FROM documents")
+    assert ran.out == f"uploaded  {row.id} {letter}\n"
+    assert ran.err == f"FAILED    {missing}: No such file or directory\n"
+
+
+def test_who_stops_listening_stops_nothing(desk: CommandLine, tmp_path: Path) -> None:
+    """A pipe that is closed after the first result, as `head` does: the other files are uploaded all the same."""
+    for number in range(8):
+        (tmp_path / f"{number}.txt").write_text(str(number))
+    child = desk.start("upload", tmp_path, "--matter", "m", "--parallel", "1")
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.stdout.close()
+    child.stdout = None
+    _, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (0, "")
+    assert len(desk.rows("SELECT 1 FROM documents WHERE processing_status = 'uploaded'")) == 8
+
+
 def test_running_it_again_changes_nothing(desk: CommandLine, letter: Path) -> None:
     """The second run says what was there, and writes nothing at all."""
     first = desk.upload(letter)
