@@ -13,6 +13,7 @@ together; these calls need neither. What carries them is there for the AWS SDK a
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
@@ -27,6 +28,16 @@ from baton.settings.secret import Secret
 _TIMEOUT: Final = urllib3.Timeout(connect=3.0, read=10.0)
 #: Connections that are kept at most; there are as many as threads that asked at once.
 _KEPT: Final = 100
+#: One that is dead is found out while it is idle: after ten seconds, and three signs five seconds apart. Data that nobody
+#: takes is given up after twenty.
+_SOCKET: Final = (
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 20_000),
+)
 _DONE: Final = range(200, 300)
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 _APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
@@ -60,7 +71,9 @@ class Api:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._server = access.server.rstrip("/")
-        self._pool = urllib3.PoolManager(maxsize=_KEPT, timeout=_TIMEOUT, retries=False, ssl_context=access.tls())
+        self._pool = urllib3.PoolManager(
+            maxsize=_KEPT, timeout=_TIMEOUT, retries=False, ssl_context=access.tls(), socket_options=_SOCKET
+        )
 
     def close(self) -> None:
         """Close its connections."""
