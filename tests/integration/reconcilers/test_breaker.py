@@ -158,9 +158,10 @@ def test_trial_runs_that_fail_open_it_again(switch: Switch) -> None:
 
 def test_a_run_from_before_the_trial_decides_nothing(switch: Switch) -> None:
     """What was minted earlier may deliver late, or expire; the agent of now is what is asked about."""
-    run = switch.matter.dispatch(switch.matter.document())
+    runs = [switch.matter.dispatch(switch.matter.document()) for _ in range(CONFIG.trial_runs)]
     switch.on_trial()
-    switch.matter.deliver(run, turn())
+    for run in runs:
+        switch.matter.deliver(run, turn())
     assert switch.judge() is State.TRIAL
 
 
