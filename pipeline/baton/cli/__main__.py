@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from baton.cli.main import main
+from baton.cli.entry import main
 
 main()

@@ -88,6 +88,25 @@ def test_streams_that_the_caller_closed_lead_nowhere(closed: str) -> None:
     assert ran.returncode == 0, ran
 
 
+_STRUCK_WHILE_LOADING = """
+import runpy, sys
+
+class Struck:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Struck())
+runpy.run_module("baton.cli", run_name="__main__", alter_sys=True)
+"""
+
+
+def test_ctrl_c_while_the_program_loads_is_answered_as_ever() -> None:
+    """Exit code 130 and one word, also before the first of its own lines."""
+    ran = subprocess.run([sys.executable, "-c", _STRUCK_WHILE_LOADING], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (130, "baton: stopped\n")
+
+
 def _struck_while_tidying_up() -> None:
     try:
         try:
