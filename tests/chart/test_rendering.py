@@ -256,6 +256,7 @@ def test_the_migration_finds_all_that_it_needs(charts: Helm) -> None:
     marks = job["metadata"]["annotations"]
     assert marks["helm.sh/hook"] == "pre-install,pre-upgrade"
     assert marks["helm.sh/hook-output-log-policy"] == "hook-failed"
+    assert job["spec"]["ttlSecondsAfterFinished"] == 24 * 3600
     needed = [
         named(found, "ServiceAccount", job["spec"]["template"]["spec"]["serviceAccountName"]),
         named(found, "Secret", variables(job["spec"]["template"]["spec"])["DATABASE_URL"]["secretKeyRef"]["name"]),

@@ -1,5 +1,6 @@
 """The image, the node, the servers beside it and the release on it: each once for the session."""
 
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -14,9 +15,12 @@ from e2e.bed.nodes import Node
 from e2e.bed.programs import find_or_build_all
 from e2e.bed.releases import Release, chosen, seen
 from e2e.bed.watching import Prometheus, watching
+from support.charts.picture import Asking, picture
+from support.charts.places import REPOSITORY
 from support.charts.rendering import NAMESPACE, helm
 from support.parts import require, without
 
+_PICTURE = REPOSITORY / "build" / "dashboard.svg"
 _LEVELS = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
 
 
@@ -82,8 +86,12 @@ def release(cluster_of_node: Kubernetes, node: Node, grounds: Grounds) -> Releas
 def prometheus(release: Release, session_folder: Path) -> Iterator[Prometheus]:
     """A Prometheus that watches the release by its own rules."""
     require("prometheus")
+    began = time.time()
     with watching(release, session_folder / "prometheus") as prometheus:
         yield prometheus
+        _PICTURE.parent.mkdir(exist_ok=True)
+        told = picture(Asking(prometheus.url, release.namespace, began, time.time()))
+        _PICTURE.write_text(told, encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

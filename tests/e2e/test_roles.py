@@ -54,7 +54,7 @@ def test_everybody_logs_in_as_themselves(release: Release) -> None:
     """By the name of the application, and by a password: nobody as a superuser or as the keeper."""
     statement = (
         "SELECT DISTINCT split_part(application_name, '/', 1), usename FROM pg_stat_activity"
-        " WHERE datname = current_database() AND client_addr <> '127.0.0.1' AND application_name LIKE 'baton-%'"
+        " WHERE datname = current_database() AND client_addr <> '127.0.0.1' AND application_name LIKE 'baton-%%'"
     )
     wanted = {
         ("baton-relay", Role.RELAY.value),

@@ -61,7 +61,10 @@ def test_a_version_that_cannot_migrate_changes_nothing(
     judged(firm, filed)
     release.asked("rollback", NAME, "--wait", "--timeout=5m")
     assert json.loads(release.asked("status", NAME, "--output=json"))["info"]["status"] == "deployed"
-    assert {pod["spec"]["containers"][0]["image"] for pod in release.pods()} == {IMAGE}
+    assert {pod["spec"]["containers"][0]["image"] for each in COMPONENTS for pod in release.pods(each)} == {IMAGE}
+    # the next migration that succeeds takes the failed one's Job away
+    release.upgrade("--wait", "--timeout=5m")
+    assert "No resources found" in release.kubernetes.kubectl("get", "jobs")
 
 
 def test_it_is_taken_away_and_its_data_stay(firm: Firm, release: Release) -> None:

@@ -1,14 +1,12 @@
-"""The dashboard as a picture, from what a real Prometheus knows: ``python -m support.charts.picture``.
+"""The dashboard as a picture, from what a real Prometheus knows; `make e2e` draws one.
 
 It asks the panels' own questions, and lays the answers out as Grafana would. A picture for people; nothing is tested by it.
 """
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 
 import httpx
 
@@ -177,13 +175,3 @@ def _round_up(value: float) -> float:
         return 1.0
     scale = 10.0 ** math.floor(math.log10(value))
     return next(scale * step for step in (1, 2, 4, 5, 8, 10) if scale * step >= value)
-
-
-def main() -> None:
-    """Draw what a Prometheus knows of a namespace."""
-    url, namespace, begin, end, file = sys.argv[1:]
-    Path(file).write_text(picture(Asking(url, namespace, float(begin), float(end))), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
