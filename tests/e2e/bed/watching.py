@@ -4,9 +4,11 @@ Only times are others: it looks every second, and an alert that would wait for m
 """
 
 import json
+import math
 import re
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,9 +43,10 @@ class Prometheus:
         """The labels of an alert that fires."""
         return [each["metric"] for each in self.asked(f'ALERTS{{alertname="{alert}",alertstate="firing"}}')]
 
-    def fired(self, *, within: str = "1h") -> set[str]:
-        """The alerts that fired at any time."""
-        query = f'count by (alertname) (max_over_time(ALERTS{{alertstate="firing"}}[{within}]))'
+    def fired(self, *, since: float) -> set[str]:
+        """The alerts that fired at any time since a moment of this machine's clock."""
+        span = max(1, math.ceil(time.time() - since))
+        query = f'count by (alertname) (max_over_time(ALERTS{{alertstate="firing"}}[{span}s]))'
         return {each["metric"]["alertname"] for each in self.asked(query)}
 
     def active(self) -> list[dict[str, Any]]:
@@ -88,6 +91,8 @@ def _run(child: Child, port: int) -> Iterator[Prometheus]:
         child.wait_ready(lambda: _ready(url), timeout=60)
         prometheus = Prometheus(url)
         wait_until(lambda: set(prometheus.targets().values()) == {"up"}, 60, interval=0.5, what="every target")
+        # before it had looked for the first time there was nothing
+        wait_until(lambda: not prometheus.active(), 60, interval=0.5, what="a quiet beginning")
         yield prometheus
     finally:
         child.stop(timeout=10)
