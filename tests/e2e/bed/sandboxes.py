@@ -45,12 +45,12 @@ class Sandbox:
         remove_groups()
         self._before = traces(self._folder)
         self._child.start()
-        self._first = wait_until(self._find_first, 10, what="the first process")
-        self._namespace = Path(f"/proc/{self._first}/ns/pid").stat().st_ino
-        for folder in _OWN_FOLDERS:
-            self.run("mount", "-t", "tmpfs", "tmpfs", folder)
-        self.run("mount", "--make-rshared", "/")
-        self._connect()
+        try:
+            self._begin()
+        except BaseException:
+            self._child.kill()
+            self._alone.close()
+            raise
         return self
 
     def __exit__(
@@ -71,6 +71,14 @@ class Sandbox:
             raise AssertionError(f"it left behind: {sorted(left)}") from None
         finally:
             self._alone.close()
+
+    def _begin(self) -> None:
+        self._first = wait_until(self._find_first, 10, what="the first process")
+        self._namespace = Path(f"/proc/{self._first}/ns/pid").stat().st_ino
+        for folder in _OWN_FOLDERS:
+            self.run("mount", "-t", "tmpfs", "tmpfs", folder)
+        self.run("mount", "--make-rshared", "/")
+        self._connect()
 
     def inside(self, *command: str) -> tuple[str, ...]:
         """The command that runs another one in the place."""
