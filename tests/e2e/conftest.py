@@ -94,9 +94,9 @@ def prometheus(release: Release, session_folder: Path) -> Iterator[Prometheus]:
         _PICTURE.write_text(told, encoding="utf-8")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def firm(release: Release, grounds: Grounds) -> Iterator[Firm]:
-    """A firm that files documents."""
+    """A firm that files documents; nobody else's are among those that it counts."""
     with grounds.firm() as firm:
         yield firm
 

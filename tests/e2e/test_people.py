@@ -123,11 +123,9 @@ def test_a_redrive_is_declared(release: Release, firm: Firm, nurse: Person, tmp_
     finally:
         nurse.types("baton", "resume")
     release.kubernetes.kubectl("wait", "redrive/once", "--for=jsonpath={.status.state}=Finished", "--timeout=55s")
-    columns = nurse.types("get", "redrive").splitlines()
-    shown = [dict(zip(columns[0].split(), each.split(), strict=False)) for each in columns[1:]]
-    assert ("once", "Finished", "1") in [
-        (each["NAME"], each["STATE"], each["REDRIVEN"]) for each in shown if "REDRIVEN" in each
-    ]
+    done = json.loads(nurse.types("get", "redrive", "once", "--output=json"))["status"]
+    assert (done["state"], done["redriven"], done["failed"]) == ("Finished", 1, 0)
+    assert "Finished" in nurse.types("get", "redrive", "once")
     change = json.dumps({"spec": {"reason": "another"}})
     refused = release.kubernetes.kubectl("patch", "redrive", "once", "--type=merge", f"--patch={change}", code=1)
     assert "spec" in refused

@@ -57,7 +57,8 @@ def test_everybody_logs_in_as_themselves(release: Release) -> None:
         " WHERE datname = current_database() AND client_addr <> '127.0.0.1' AND application_name LIKE 'baton-%%'"
     )
     wanted = {
-        ("baton-relay", Role.RELAY.value),
+        ("baton-relay-ingest", Role.RELAY.value),
+        ("baton-relay-registrar", Role.RELAY.value),
         ("baton-extractor", Role.EXTRACTOR.value),
         ("baton-registrar", Role.REGISTRAR.value),
         ("baton-settler", Role.SETTLER.value),
@@ -70,7 +71,10 @@ def test_everybody_logs_in_as_themselves(release: Release) -> None:
             found.update((row[0], row[1]) for row in connection.exec_driver_sql(statement))
         return wanted <= found
 
-    wait_until(seen, 60, interval=0.1, what="every login")
+    try:
+        wait_until(seen, 60, interval=0.1, what="every login")
+    finally:
+        print(sorted(found))  # noqa: T201
     assert found == wanted
 
 
