@@ -90,7 +90,7 @@ def prometheus(release: Release, session_folder: Path) -> Iterator[Prometheus]:
     with watching(release, session_folder / "prometheus") as prometheus:
         yield prometheus
         _PICTURE.parent.mkdir(exist_ok=True)
-        told = picture(Asking(prometheus.url, release.namespace, began, time.time()))
+        told = picture(Asking(prometheus.url, release.namespace, began, prometheus.newest()))
         _PICTURE.write_text(told, encoding="utf-8")
 
 

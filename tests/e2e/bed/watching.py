@@ -49,6 +49,11 @@ class Prometheus:
         query = f'count by (alertname) (max_over_time(ALERTS{{alertstate="firing"}}[{span}s]))'
         return {each["metric"]["alertname"] for each in self.asked(query)}
 
+    def newest(self) -> float:
+        """When a workload answered it for the last time, by this machine's clock."""
+        (found,) = self.asked("max(max_over_time(timestamp(up)[2h:1s]))")
+        return float(found["value"][1])
+
     def active(self) -> list[dict[str, Any]]:
         """Alerts that fire, with what they say to people."""
         found = httpx.get(f"{self.url}/api/v1/alerts", timeout=30).raise_for_status().json()["data"]["alerts"]

@@ -57,7 +57,7 @@ class Asking:
             "query": expression,
             "start": self.begin,
             "end": self.end,
-            "step": max(1, span // 300),
+            "step": max(1, span // 180),
         }
         answer = httpx.get(f"{self.url}/api/v1/query_range", params=asked, timeout=60).raise_for_status().json()
         found = []
@@ -141,10 +141,10 @@ def _curves(lines: Sequence[Line], panel: Panel, asking: Asking, box: Box) -> It
             # where nothing was measured there is no line
             path += f"{'L' if at - before <= span / 40 else 'M'}{place}"
             before = at
-        yield f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.5" stroke-linecap="round"/>'
+        yield f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-linecap="round"/>'
     at_x = inner_x - 40
     for index, line in enumerate(lines[:8]):
-        named = 18 + 6.2 * len(line.name)
+        named = 24 + 6.6 * len(line.name)
         if at_x + named > x + width:
             break
         yield f'<rect x="{at_x}" y="{y + height - 24}" width="10" height="4" fill="{_COLOURS[index % len(_COLOURS)]}"/>'
