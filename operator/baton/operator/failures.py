@@ -92,5 +92,7 @@ def _is_login(error: DBAPIError) -> bool:
 
 
 def _sentence(text: str) -> str:
-    text = text[:1].upper() + text[1:]
+    # a name, such as app.clock(), is written as it is
+    if text.partition(" ")[0].isalpha():
+        text = text[:1].upper() + text[1:]
     return text if text.endswith(".") else f"{text}."

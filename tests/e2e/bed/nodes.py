@@ -267,8 +267,6 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
 
     def _program(self, name: str, *command: str, flags: Mapping[str, object]) -> Program:
         given = [f"--{flag}={value}" for flag, value in flags.items()]
-        # not one dash more than each of them understands
-        given = [each.replace("--conf=", "-conf=") for each in given]
         return Program(name, (*command, *given), log=self.folder / f"{name}.log", folder=self.folder)
 
 
