@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.pool import NullPool
 
-from baton.db import selfcheck
+from baton.db import access, selfcheck
 from baton.db.access import LOGIN, Role
 from baton.db.errors import StartupRefusal
 from baton.db.migrate import migrate
@@ -144,6 +144,31 @@ def test_a_damaged_database_is_refused(database: Database, damage: str, role: Ro
     (fault,) = refusal(database.engine(role), role)
     assert said in fault
     assert "\n" not in fault
+
+
+@pytest.mark.parametrize("role", access.STAFF_MEMBERS)
+def test_a_workload_misses_each_right_of_its_own(database: Database, role: Role) -> None:
+    """Whichever is taken away is named, and once it is there again nothing is wrong."""
+    engine = database.engine(role)
+    for table, right in rights(role):
+        prepare(database, f"REVOKE {right} ON {table} FROM {role}")
+        (fault,) = refusal(engine, role)
+        assert f"lacks {right} on {table}" in fault or "cannot read the version" in fault
+        prepare(database, f"GRANT {right} ON {table} TO {role}")
+    assert refusal(engine, role) == []
+
+
+@pytest.mark.parametrize("role", access.STAFF_MEMBERS)
+def test_a_workload_needs_no_right_of_anothers(database: Database, role: Role) -> None:
+    """It may start where all rights of all the others are taken away."""
+    others = [each for each in LOGIN if each is not role]
+    prepare(database, *(f"REVOKE {right} ON {table} FROM {each}" for each in others for table, right in rights(each)))
+    assert refusal(database.engine(role), role) == []
+
+
+def rights(role: Role) -> list[tuple[str, str]]:
+    """A role's tables, and each thing that it may do with them."""
+    return [(table, right) for table in access.MATRIX.get(role, ()) for right in access.grants(role, table)]
 
 
 def test_every_fault_has_its_line(database: Database) -> None:
