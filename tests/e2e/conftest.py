@@ -59,7 +59,9 @@ def node(images: Images, session_folder: Path) -> Iterator[Node]:
 def grounds(node: Node, session_folder: Path) -> Iterator[Grounds]:
     """The servers that the release uses."""
     with servers(session_folder) as (postgres, aws):
-        yield laid_out(postgres, aws)
+        grounds = laid_out(postgres, aws)
+        yield grounds
+        grounds.database.close()
 
 
 @pytest.fixture(scope="session")
