@@ -7,7 +7,6 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from baton.db.access import Role
 from baton.embedded.ports import LOOPBACK
 from cluster.bed.replicas import Cluster
 from support.databases import Database
@@ -41,8 +40,8 @@ def repaired(loop: Loop, count: int) -> bool:
 
 @contextmanager
 def busy(world: Cluster, document: UUID) -> Iterator[None]:
-    """Live work has a document's lock within the block."""
-    with world.database.engine(Role.REGISTRAR).begin() as connection:
+    """A document's lock is taken within the block, as by live work; for as long as it takes."""
+    with world.database.preparer.begin() as connection:
         connection.execute(text("SELECT 1 FROM documents WHERE id = :id FOR NO KEY UPDATE"), {"id": document})
         yield
 

@@ -304,7 +304,7 @@ def test_two_that_carry_out_one_request_share_it(loop: Loop, monkeypatch: pytest
 def test_a_document_that_is_busy_stops_no_other(loop: Loop) -> None:
     """Live work holds one document: the others are redriven, and the busy one is counted as such."""
     documents = [_failed(loop) for _ in range(3)]
-    with loop.database.engine(Role.REGISTRAR).begin() as holder:
+    with loop.database.preparer.begin() as holder:
         holder.exec_driver_sql(f"SELECT 1 FROM documents WHERE id = '{documents[1]}' FOR NO KEY UPDATE")
         done = _run(loop, _request(Selector(documents=tuple(documents))))
     assert (done.counts.redriven, done.counts.failed) == (2, 1)
@@ -338,7 +338,7 @@ def test_who_comes_by_again_after_being_busy_is_redriven(loop: Loop) -> None:
     """The ledger's row of having been busy is no row of having been done."""
     document = _failed(loop)
     request = _request(Selector(documents=(document,)))
-    with loop.database.engine(Role.REGISTRAR).begin() as holder:
+    with loop.database.preparer.begin() as holder:
         holder.exec_driver_sql(f"SELECT 1 FROM documents WHERE id = '{document}' FOR NO KEY UPDATE")
         assert _run(loop, request).counts.failed == 1
     loop.matter.prepare("UPDATE ops.redrive SET state = 'running', cursor = NULL, finished_at = NULL")
