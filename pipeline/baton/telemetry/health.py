@@ -68,9 +68,19 @@ class HealthServer:
 
     def _serve(self) -> None:
         try:
-            wasyncore.loop(timeout=1.0, map=self._sockets, use_poll=True)
+            while self._sockets:
+                self._make_room()
+                wasyncore.loop(timeout=1.0, map=self._sockets, use_poll=True, count=1)
         except Exception as error:  # noqa: BLE001 - the endpoint must not take the work down
             _logger.warning("the health endpoint ended: %s", type(error).__name__)
+
+    def _make_room(self) -> None:
+        """Where no more would be let in, close the oldest that have not asked for anything yet: a probe is let in."""
+        if len(self._sockets) < _CONNECTIONS:
+            return
+        silent = [each for each in self._server.active_channels.values() if not each.requests]
+        for each in sorted(silent, key=lambda channel: channel.creation_time)[: _CONNECTIONS // 2]:
+            each.handle_close()
 
     def _shut(self) -> None:
         self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=1)
