@@ -142,14 +142,21 @@ def command(
 
 def _refuse_chosen(**chosen: object) -> None:
     """Dead letters are chosen by queue and number: what chooses documents would narrow nothing, though it says it does."""
-    if any(value not in (None, (), False) for value in chosen.values()):
+    if _says_something(chosen):
         raise click.UsageError("dead letters are chosen by --queue and --letter, and by nothing that chooses documents")
+
+
+def _says_something(chosen: dict[str, Any]) -> bool:
+    return any(value not in (None, (), False) for value in chosen.values())
 
 
 def _begun(
     station: Station, request_id: UUID | None, resume: UUID | None, reason: str | None, chosen: dict[str, Any]
 ) -> Progress:
     if resume is not None:
+        found = redrive.find(station.engine, resume)
+        if found is not None and _says_something(chosen) and found.request.selector != _selector(**chosen):
+            raise RedriveRefused(f"{resume} is another request: its documents differ")
         return redrive.resume(station.engine, resume)
     request = Request(
         id=request_id or uuid7(), selector=_selector(**chosen), reason=reason or "", requested_by=station.actor

@@ -107,6 +107,9 @@ def test_redrive_from_the_command_line(operator: Operator, loop: Loop) -> None:
     )
     assert again.code == 0
     assert len(loop.ledger(failed)) == 1
+    another = operator.run("redrive", "--firm", uuid4(), "--resume", done.json["redrive"], role=Role.RECONCILER)
+    assert (another.code, "is another request" in another.err) == (2, True)
+    assert operator.run("redrive", "--resume", done.json["redrive"], role=Role.RECONCILER).code == 0
 
 
 @pytest.mark.parametrize(
