@@ -376,6 +376,7 @@ def test_a_redrive_is_carried_out_while_it_is_waited_for(forwarded: tuple[Replic
     output, _ = carer.types("redrive", str(queued), "--reason", "mended", "--wait", "-o", "json")
     assert json.loads(output)["status"]["refused"] == [{"reason": "left: before the relay", "count": 1}]
     world.change({"mode": "Observe"})
+    wait_until(world.is_seen, PATIENCE, what="the mode")
     output, _ = carer.types("redrive", *chosen, code=1)
     assert "refused." in output
     assert "only observes" in output

@@ -84,6 +84,12 @@ def last_pass(world: Cluster) -> object:
     return rows[0][0] if rows else None
 
 
+def passes(world: Cluster, number: int) -> None:
+    """Wait for so many passes, of whichever operator."""
+    for _ in range(number):
+        wait_until(partial(is_later, world, last_pass(world)), PATIENCE, what="another pass")
+
+
 def is_later(world: Cluster, than: object) -> bool:
     """Whether a pass has ended since."""
     return last_pass(world) != than
@@ -283,10 +289,10 @@ def test_two_leaders_that_know_nothing_of_each_other_do_each_thing_once(world: C
         assert sum(name == "request_ticket_missing" for _, _, name in made) == 20
         assert sorted(redriven(world)) == sorted(failed)
         assert status(world)["redriven"] == 45
+        passes(world, 6)  # what one of them still had to say of before is overtaken
+        wait_until(lambda: world.status().get("found") == 0, PATIENCE, what="rest")
         before = [world.kubernetes.read(plural, name) for plural, name in ((RECONCILERS, "main"), (REDRIVES, "once"))]
-        for _ in range(5):
-            passed = last_pass(world)
-            wait_until(partial(is_later, world, passed), PATIENCE, what="another pass")
+        passes(world, 5)
         after = [world.kubernetes.read(plural, name) for plural, name in ((RECONCILERS, "main"), (REDRIVES, "once"))]
         assert after == before
         assert one.process.poll() is two.process.poll() is None

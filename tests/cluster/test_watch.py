@@ -89,12 +89,6 @@ def another(between: Between, method: str, about: str, before: int) -> bool:
     return between.count(method, holding=about, watch=False) > before
 
 
-def is_seen(world: Cluster) -> bool:
-    """Whether a pass was made for the spec as it stands."""
-    found = world.kubernetes.read(RECONCILERS, "main")
-    return bool(found["metadata"]["generation"] == found.get("status", {}).get("observedGeneration"))
-
-
 def test_a_watch_that_closes_lies_or_is_refused_is_opened_again(world: Cluster) -> None:
     """In each of these ways, again and again; afterwards a change is seen, though no list is due."""
     world.secrets(Role.OBSERVER)
@@ -110,7 +104,7 @@ def test_a_watch_that_closes_lies_or_is_refused_is_opened_again(world: Cluster) 
             wait_until(partial(spoiler.spoiled_of, RECONCILERS, 2), PATIENCE, what=f"another watch after: {way}")
             between.spoil = None
             world.change({"suspend": {"reason": way}})
-            wait_until(partial(is_seen, world), PATIENCE, what=f"the change after: {way}")
+            wait_until(world.is_seen, PATIENCE, what=f"the change after: {way}")
         assert replica.process.poll() is None
         assert between.count("GET", holding=RECONCILERS, watch=True) >= 2 * len(WATCHES)
 
@@ -145,7 +139,7 @@ def test_a_watch_that_is_silent_is_made_up_for_by_the_roll_call(world: Cluster) 
         between.spoil = silent
         between.cut()
         world.change({"suspend": {"reason": "nobody told"}})
-        wait_until(partial(is_seen, world), PATIENCE, what="the change")
+        wait_until(world.is_seen, PATIENCE, what="the change")
         world.declare("second")
         world.wait_for("Ready", "True", "InOrder", name="second")
 
@@ -166,7 +160,7 @@ def test_answers_that_make_no_sense_end_nothing(world: Cluster) -> None:
             wait_until(partial(spoiler.spoiled_of, about), PATIENCE, what=f"a spoiled answer about {about}")
         wait_until(lambda: len(spoiler.spoiled) >= 5 * len(ANSWERS), PATIENCE, what="many spoiled answers")
         between.spoil = None
-        wait_until(partial(is_seen, world), PATIENCE, what="the status")
+        wait_until(world.is_seen, PATIENCE, what="the status")
         world.change({"suspend": None})
         loop = broken(world, 2)
         wait_until(partial(repaired, loop, 2), PATIENCE, what="the repairs")

@@ -75,6 +75,11 @@ class Namespace:
         found: dict[str, Any] = (self.kubernetes.read(RECONCILERS, name) or {}).get("status", {})
         return found
 
+    def is_seen(self, name: str = "main") -> bool:
+        """Whether a pass was made, or has failed, for its spec as it stands."""
+        found = self.kubernetes.read(RECONCILERS, name)
+        return bool(found["metadata"]["generation"] == found.get("status", {}).get("observedGeneration"))
+
     def condition(self, kind: str, name: str = "main") -> tuple[str, str]:
         """Status and reason of one of its conditions."""
         for each in self.status(name).get("conditions", ()):
