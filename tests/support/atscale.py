@@ -112,7 +112,8 @@ def await_upload(database: Database, count: int) -> list[UUID]:
         firm, first = _next(session, count)
         session.execute(
             "INSERT INTO documents (id, firm_id, matter_id, name, object_key, content_type)"
-            " SELECT bench.id(i, 0), %(firm)s, %(firm)s, 'a', 'x' || i, 't'"
+            " SELECT bench.id(i, 0), %(firm)s, %(firm)s, 'a',"
+            " 'documents/' || %(firm)s::text || '/' || bench.id(i, 0) || '/a', 't'"
             " FROM generate_series(%(first)s, %(last)s) i",
             {"firm": firm, "first": first, "last": first + count - 1},
         )
