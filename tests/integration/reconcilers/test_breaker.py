@@ -222,6 +222,23 @@ def test_trouble_that_stands_for_longer_than_the_window_is_no_longer_new(databas
     assert _state(database) == "open"
 
 
+def test_once_trouble_is_healed_as_much_of_it_is_new_again(database: Database) -> None:
+    """The counting begins at what there is, as soon as it is less."""
+    loop = Loop(Matter(database, uuid7(), uuid7()))
+    loop = replace(loop, settings=replace(loop.settings, breaker=replace(CONFIG, discrepancy_cap=3)), _kept={})
+    held = loop.limited(repairs_per_minute=0)
+    loop.consumers()
+    loop.lost(4)
+    held.repair()
+    assert _state(database) == "open"
+    with database.preparer.begin() as connection:
+        connection.exec_driver_sql("UPDATE ops.dispatch_guard SET breaker = 'closed'")
+    assert [loop.repair().found.total() for _ in range(2)] == [4, 0]
+    loop.lost(4)
+    held.repair()
+    assert _state(database) == "open"
+
+
 def test_a_jump_stops_the_very_pass_that_sees_it(database: Database) -> None:
     """Nothing that costs a run is repaired beyond what was repaired before the cap was passed; what costs none still is."""
     loop = Loop(Matter(database, uuid7(), uuid7()))
