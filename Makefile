@@ -46,7 +46,7 @@ test: $(VENV)/.dev ## the tests: make test ARGS="tests/unit/outbox -k relay"
 .PHONY: chaos
 chaos: $(VENV)/.dev ## kills real parts while work goes on
 	@tools/system-packages test
-	@$(BIN)/pytest -m chaos --timeout 600 $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m chaos --timeout 900 --durations 10 $(ARGS)
 
 .PHONY: cluster
 cluster: $(VENV)/.dev ## the operator on a real API server, built by Go at the first time: make cluster ARGS="--kubeconfig FILE"

@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from support.databases import Cluster, Database
 from support.parts import require, without
 from support.pgbouncer import open_pooler
 
+_TOLD = "told"
 # Of a developer's own account and pooler nothing may reach a test.
 _FOREIGN = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "DATABASE_URL")
 
@@ -37,6 +38,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip, or in CI fail, a test whose parts are not on this machine."""
     for mark in item.iter_markers("needs"):
         require(*mark.args)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the tests told, whichever process they ran in."""
+    ended = [each for kind in ("passed", "failed") for each in terminalreporter.getreports(kind)]
+    told = [line for each in ended if each.when == "call" for name, line in each.user_properties if name == _TOLD]
+    if told:
+        terminalreporter.section("told")
+        terminalreporter.write("\n".join(map(str, told)) + "\n")
+
+
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Tells whoever runs the tests something that was counted: it is printed at the end of the run."""
+    return lambda line: request.node.user_properties.append((_TOLD, line))
 
 
 @pytest.fixture(autouse=True)

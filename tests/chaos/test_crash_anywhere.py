@@ -4,8 +4,7 @@
 Repairs are not needed for any of it, and none are run.
 """
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -32,7 +31,7 @@ def sweep(cluster: Cluster, aws: AwsAccount, tmp_path: Path) -> Iterator[Sweep]:
 
 @pytest.mark.timeout(14_400)
 def test_a_death_at_any_statement_or_call_changes_no_end(
-    sweep: Sweep, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+    sweep: Sweep, request: pytest.FixtureRequest, tell: Callable[[str], None]
 ) -> None:
     """Each worker dies once at each of its statements and calls, in each way that differs."""
     at = request.config.getoption("--crash-at")
@@ -47,10 +46,7 @@ def test_a_death_at_any_statement_or_call_changes_no_end(
     labels = {(point.stage, point.label) for each in counted for point in each.points}
     covered = {(death.point.stage, death.point.label) for _, death in sweep.died}
     points = sum(len(each.points) for each in counted)
-    with capsys.disabled():
-        sys.stdout.write(
-            f"\n{len(sweep.died)} deaths at {len(covered)} of {len(labels)} statements and calls; {points} points\n"
-        )
+    tell(f"{len(sweep.died)} deaths at {len(covered)} of {len(labels)} statements and calls; {points} points")
     assert not sweep.amiss, "\n".join(sweep.amiss)
     assert not sweep.missed, sweep.missed
     if at is None:
@@ -60,7 +56,7 @@ def test_a_death_at_any_statement_or_call_changes_no_end(
 
 @pytest.mark.timeout(1200)
 def test_two_deaths_in_one_run_change_no_end(
-    sweep: Sweep, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+    sweep: Sweep, request: pytest.FixtureRequest, tell: Callable[[str], None]
 ) -> None:
     """Pairs of deaths, drawn by chance."""
     seed = request.config.getoption("--seed") or 1
@@ -68,8 +64,7 @@ def test_two_deaths_in_one_run_change_no_end(
         counted = sweep.count(scene)
         for two in pairs(counted, number=6, seed=seed):
             sweep.die(counted, *two)
-    with capsys.disabled():
-        sys.stdout.write(f"\n{sweep.ran} pairs, --seed {seed}, {len(sweep.died)} deaths\n")
+    tell(f"{sweep.ran} pairs, --seed {seed}, {len(sweep.died)} deaths")
     assert not sweep.amiss, "\n".join(sweep.amiss)
 
 

@@ -4,7 +4,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def judged(reading: Reading, what: str) -> None:
 
 
 def test_mutated_files_of_every_kind_come_to_a_verdict_within_their_limits(
-    tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, request: pytest.FixtureRequest, tell: Callable[[str], None]
 ) -> None:
     """Each file ends within its time, with a verdict, and the same reader then reads a good one."""
     seed = request.config.getoption("--seed")
@@ -98,12 +98,11 @@ def test_mutated_files_of_every_kind_come_to_a_verdict_within_their_limits(
         path.write_bytes(b"still reading")
         assert reader.read(path, content_type="text/plain", name="a.txt").pages[0].text == "still reading"
         grown = own.memory_info().rss - before
-    with capsys.disabled():
-        print(  # noqa: T201
-            f"\n{verdicts.total()} files, --seed {seed}: {dict(verdicts)}; {dict(reasons)}; longest {longest:.1f} s;"
-            f" a reading process had at most {watch.peak // MIB} of {LIMITS.memory_bytes // MIB} MiB;"
-            f" this one grew by {grown // MIB} MiB"
-        )
+    tell(
+        f"{verdicts.total()} files, --seed {seed}: {dict(verdicts)}; {dict(reasons)}; longest {longest:.1f} s;"
+        f" a reading process had at most {watch.peak // MIB} of {LIMITS.memory_bytes // MIB} MiB;"
+        f" this one grew by {grown // MIB} MiB"
+    )
     assert watch.seen, "no reading process was seen with its limit"
     assert watch.peak <= LIMITS.memory_bytes
     assert grown < OWN_GROWTH

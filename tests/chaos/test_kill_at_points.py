@@ -1,8 +1,7 @@
 """`kill -9` of Baton's real processes at named statements and calls; nobody repairs, and each thing is there once."""
 
 import os
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -81,9 +80,7 @@ _NEVER = {
 }
 
 
-def test_real_processes_killed_at_named_points_change_no_end(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_real_processes_killed_at_named_points_change_no_end(tmp_path: Path, tell: Callable[[str], None]) -> None:
     """Thirty and more lives, each ended at its point, while documents go on coming in."""
 
     def more(part: Part) -> Mapping[str, str]:
@@ -117,8 +114,7 @@ def test_real_processes_killed_at_named_points_change_no_end(
         seen = look(firm)
         with administrator.connect() as connection:
             amiss = [what for what, statement in _NEVER.items() if connection.execute(text(statement)).first()]
-    with capsys.disabled():
-        sys.stdout.write(f"\n{died()} of {planned} processes were killed at their points; {len(filed)} documents\n")
+    tell(f"{died()} of {planned} processes were killed at their points; {len(filed)} documents")
     assert amiss == []
     assert died() >= 30
     assert [each.exhibit.name for each in filed if not seen[each.id].as_expected(each.exhibit)] == []

@@ -1,7 +1,6 @@
 """Two at one document: in whichever order their statements come, the rows say that it happened once."""
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from baton.db.connect import firm_transaction
 from baton.db.states import Lane
 from baton.documents import doors, upload
 from baton.outbox.relay import Relay
+from baton.settings.work import Relay as RelaySettings
 from support.crashing.interleaving import ALL, Merge, schedules
 from support.dispatching import Desk
 from support.matters import turn
@@ -182,7 +182,9 @@ def _two_relays(desk: Desk, ends: ExitStack) -> tuple[Work, Work, Callable[[], N
         desk.matter.dispatch(document)
     sender = _Noting()
     engine = desk.database.engine(Role.RELAY)
-    one, two = (Relay(engine, lane=Lane.REGISTRAR, sender=sender) for _ in range(2))
+    # neither can take all of them, so both have something to send in every order
+    config = RelaySettings(batch_size=2)
+    one, two = (Relay(engine, lane=Lane.REGISTRAR, sender=sender, config=config) for _ in range(2))
     ends.callback(one.close)
     ends.callback(two.close)
 
@@ -227,15 +229,12 @@ def test_a_sample_of_the_merges_of_two_ends_in_the_same_rows(desk: Desk, pair: P
 @_named
 @pytest.mark.chaos
 @pytest.mark.timeout(900)
-def test_every_merge_of_two_ends_in_the_same_rows(desk: Desk, pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_merge_of_two_ends_in_the_same_rows(desk: Desk, pair: Pair, tell: Callable[[str], None]) -> None:
     """All merges where they are fewer than 300; otherwise all of two switches, and a share of those of three."""
     first, second, _ = _play(desk, pair, ())
     played, which = schedules(first, second, every=_EVERY)
     waited = sum(_play(desk, pair, schedule)[2] for schedule in played)
-    with capsys.disabled():
-        sys.stdout.write(
-            f"\n{pair.name}: {first} and {second} statements, {which}: {len(played)}; in {waited} one waited\n"
-        )
+    tell(f"{pair.name}: {first} and {second} statements, {which}: {len(played)}; in {waited} one waited")
     assert len(played) > 10
 
 

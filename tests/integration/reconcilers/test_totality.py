@@ -1,8 +1,7 @@
 """Totality: every combination of what the conditions read has one answer, and it is the table's."""
 
-import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import pytest
@@ -39,9 +38,7 @@ def clock(connection: Connection) -> datetime:
     return now
 
 
-def test_every_combination_has_one_answer_and_it_is_the_tables(
-    database: Database, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_combination_has_one_answer_and_it_is_the_tables(database: Database, tell: Callable[[str], None]) -> None:
     """All combinations of one aspect's columns, with the others drawn at random, under every state of the lanes: each is
     healthy with one owner and a due time, or one discrepancy, or refused by a constraint. None is impossible.
     """
@@ -72,8 +69,7 @@ def test_every_combination_has_one_answer_and_it_is_the_tables(
                     if name != expected[aspect]:
                         wrong.append(f"{aspect} {kind}: {name}, not {expected[aspect]}: {each.combination}")
                     assert verdict.due is not None or verdict.impossible or verdict.owner in TIMELESS
-    with capsys.disabled():
-        _tell(counts, made=len(made), refused=len(refused))
+    tell(_table(counts, made=len(made), refused=len(refused)))
     assert not wrong, f"{len(wrong)} differ, for instance:\n" + "\n".join(wrong[:8])
     seen = {name for _, name in counts}
     assert seen >= DISCREPANCIES.keys(), f"never made: {DISCREPANCIES.keys() - seen}"
@@ -103,14 +99,14 @@ def _batches(written: list[Written], size: int = 2000) -> Iterator[list[Written]
         yield written[start : start + size]
 
 
-def _tell(counts: Counter[tuple[str, str]], *, made: int, refused: int) -> None:
+def _table(counts: Counter[tuple[str, str]], *, made: int, refused: int) -> str:
     impossible = sum(count for (_, name), count in counts.items() if name == "state_impossible")
     lines = [
-        f"\n{made} combinations made, {refused} refused by constraints; verdicts under {len(KINDS)} states of lanes:",
+        f"{made} combinations made, {refused} refused by constraints; verdicts under {len(KINDS)} states of lanes:",
         *(f"  {aspect:<13}{name:<42}{count:>8}" for (aspect, name), count in sorted(counts.items())),
         f"  state_impossible: {impossible}",
     ]
-    sys.stdout.write("\n".join(lines) + "\n")
+    return "\n".join(lines)
 
 
 def test_no_discrepancy_can_be_left_out(database: Database) -> None:
