@@ -370,6 +370,22 @@ def test_replicas_of_one_resource_share_it(loop: Loop) -> None:
         assert owner.claim(connection, "other")
 
 
+def test_whoever_goes_on_working_has_done_so_since_the_beginning(loop: Loop) -> None:
+    """Another one only since it has taken the database over."""
+    since = "SELECT since FROM ops.owner"
+
+    def claimed(resource: str) -> datetime:
+        with loop.database.engine(Role.RECONCILER).begin() as connection:
+            assert owner.claim(connection, resource)
+        found: datetime = loop.matter.rows(since)[0][0]
+        return found
+
+    first = claimed("one")
+    assert claimed("one") == first
+    loop.database.move_clock(owner.GONE_AFTER.total_seconds() + 60)
+    assert claimed("another") > first
+
+
 def test_a_replica_that_stops_takes_the_name_from_no_other_one(loop: Loop) -> None:
     """Whoever else has it renews it in his next pass; if nobody does, the next resource waits no ten minutes."""
     loop.consumers()
