@@ -129,6 +129,8 @@ def test_nothing_but_a_person_brings_a_dead_letter_back(loop: Loop, desk: Desk, 
     for _ in range(2):
         result = loop.repair()
         assert (result.repaired, dict(result.reported)) == (0, {"ticket_dead_lettered": 1})
+        found_at = loop.matter.rows("SELECT found_at FROM ops.dead_letter")[0][0]
+        assert result.oldest == {"ticket_dead_lettered": found_at}
     (letter,) = _letters(loop)
     assert _master(loop, desk).redrive(letter, ground=_ground(loop)) is Outcome.REDRIVEN
     assert loop.generations(document) == [1, 2]
