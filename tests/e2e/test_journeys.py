@@ -23,7 +23,7 @@ from support.waiting import wait_until
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 #: Seconds that a batch may take; two processors do all of it.
-_PATIENCE = 420.0
+_PATIENCE = 600.0
 _BATCH = 30
 
 
@@ -61,18 +61,13 @@ def test_nothing_is_lost_whatever_is_taken_away(
         if component != "agent":
             deleted(release, component)
     release.wait(*(each for each in COMPONENTS if each != "agent"))
-    # what was emptied out before anybody had received it is lost by a rule of minutes, which the clock brings about
-    until(lambda: emptied(grounds), "readings of a queue that is empty")
-    grounds.database.move_clock(330)
-    try:
-        release.scale("agent", 1)
-        before = asked_of(grounds)
-        until(lambda: asked_of(grounds) > before, "the agent's work")
-        results.purge()
-        deleted(release, "agent")
-        until(lambda: all_at_rest(filed, look(firm)), "the end of it")
-    finally:
-        grounds.right_the_clock()
+    before = asked_of(grounds)
+    release.scale("agent", 1)
+    until(lambda: asked_of(grounds) > before, "the agent's work")
+    results.purge()
+    deleted(release, "agent")
+    # what was emptied out before anybody had received it counts as lost once its queue was seen empty for five minutes
+    until(lambda: all_at_rest(filed, look(firm)), "the end of it")
     judged(firm, filed)
     assert told, "kubectl get regrec never showed that something was stuck"
     print(f"found on the way: {sorted(told)}; alerts: {sorted(prometheus.fired(since=began))}")  # noqa: T201
@@ -124,14 +119,3 @@ def discrepancies(release: Release) -> set[str]:
     """What kubectl shows of the resource: what is found just now."""
     path = "--output=jsonpath={range .status.discrepancies[*]}{.name}{'\\n'}{end}"
     return set(release.kubernetes.kubectl("get", "regrec", "default", path).split())
-
-
-def emptied(grounds: Grounds) -> bool:
-    """Whether the newest three readings of the extractors' queue found nothing, with somebody there to take it."""
-    statement = (
-        "SELECT coalesce(sum(visible + in_flight + delayed), 1) FROM (SELECT * FROM ops.lane_reading"
-        " WHERE lane = 'ingest' AND at > (SELECT max(started_at) FROM ops.consumer_heartbeat WHERE queue = 'ingest')"
-        " ORDER BY at DESC LIMIT 3) newest HAVING count(*) = 3"
-    )
-    with grounds.database.preparer.connect() as connection:
-        return connection.exec_driver_sql(statement).scalar_one_or_none() == 0

@@ -51,16 +51,6 @@ class Grounds:
         assert port is not None
         return port
 
-    def right_the_clock(self) -> None:
-        """Give the database the server's clock again; a process refuses to start on another."""
-        with self.database.preparer.begin() as connection:
-            connection.execute(
-                text(
-                    "CREATE OR REPLACE FUNCTION app.clock() RETURNS timestamptz LANGUAGE sql VOLATILE"
-                    " AS $$SELECT clock_timestamp()$$"
-                )
-            )
-
     @contextmanager
     def firm(self) -> Iterator[Firm]:
         """A firm that nobody has heard of before, at the platform's door."""
