@@ -51,15 +51,7 @@ def said(world: Cluster, kind: str, name: str = "once") -> tuple[str, str]:
 
 def wait_for(world: Cluster, kind: str, wanted: tuple[str, str], name: str = "once") -> None:
     """Wait until a condition is so."""
-
-    def holds() -> bool:
-        return said(world, kind, name) == wanted
-
-    try:
-        wait_until(holds, PATIENCE, interval=0.1)
-    except AssertionError:
-        logs = [each.read_text()[-3000:] for each in world.folder.glob("*.log")]
-        raise AssertionError("\n".join([f"{kind} of {name}: {status(world, name)}", *logs])) from None
+    world.until(lambda: said(world, kind, name) == wanted, what=f"{kind} of {name}: {wanted}", interval=0.1)
 
 
 def redriven(world: Cluster) -> list[UUID]:

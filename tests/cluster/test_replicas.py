@@ -79,7 +79,7 @@ def test_leaders_are_killed_and_frozen_for_fifty_rounds(world: Cluster, request:
             leader = pair.leader()
             broken(world, EACH)
             done = EACH * (number - 1) + chance.randrange(EACH + 1)
-            wait_until(partial(repaired, loop, done), PATIENCE, interval=0.005, what="some repairs")
+            world.until(partial(repaired, loop, done), interval=0.005, what="some repairs")
             if number % 2:
                 pair.running.pop(leader).send(signal.SIGKILL)
                 pair.begin()
@@ -87,10 +87,10 @@ def test_leaders_are_killed_and_frozen_for_fifty_rounds(world: Cluster, request:
                 frozen = pair.running.pop(leader)
                 frozen.send(signal.SIGSTOP)
                 pair.leader()
-                wait_until(partial(repaired, loop, EACH * number), PATIENCE, what="the other's repairs")
+                world.until(partial(repaired, loop, EACH * number), what=f"the other's repairs in round {number}")
                 frozen.send(signal.SIGCONT)
                 pair.running[leader] = frozen
-            wait_until(partial(repaired, loop, EACH * number), PATIENCE, what="all repairs of a round")
+            world.until(partial(repaired, loop, EACH * number), what=f"all repairs of round {number}")
             check(loop, EACH * number)
         assert all(replica.process.poll() is None for replica in pair.running.values())
 

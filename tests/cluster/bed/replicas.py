@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -89,16 +89,17 @@ class Namespace:
 
     def wait_for(self, kind: str, status: str, reason: str, *, name: str = "main") -> None:
         """Wait until a condition is so."""
+        wanted = (status, reason)
+        self.until(lambda: self.condition(kind, name) == wanted, what=f"{kind} of {name}: {wanted}", interval=0.1)
 
-        def holds() -> object:
-            found = self.condition(kind, name)
-            return found == (status, reason)
-
+    def until(self, holds: Callable[[], object], *, what: str, interval: float = 0.02) -> None:
+        """Wait until something holds; where it never does, what the resources and the replicas say goes with it."""
         try:
-            wait_until(holds, PATIENCE, interval=0.1)
-        except AssertionError:
-            logs = [each.read_text()[-3000:] for each in self.folder.glob("*.log")]
-            raise AssertionError("\n".join([f"{kind} is {self.condition(kind, name)}", *logs])) from None
+            wait_until(holds, PATIENCE, interval=interval, what=what)
+        except AssertionError as error:
+            resources = self.kubernetes.kubectl("get", "regrec,redrive", "--output", "yaml", code=None)
+            logs = [f"{each.name}: {each.read_text()[-3000:]}" for each in sorted(self.folder.glob("*.log"))]
+            raise AssertionError("\n".join([str(error), resources, *logs])) from None
 
     @contextmanager
     def replica(self, identity: str = "one", *, by: Sequence[str] = (), **environ: str) -> Iterator[Replica]:
