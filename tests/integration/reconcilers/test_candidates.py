@@ -11,6 +11,7 @@ from baton.reconcilers.aspects import Aspect
 from baton.reconcilers.classification import DISCREPANCIES, classify
 from baton.reconcilers.graces import graces
 from baton.reconcilers.lanes import LaneState
+from baton.settings.errors import SettingsError
 from support.databases import Database
 from support.situations import Axis, Combination, Writer, lanes, write
 
@@ -49,5 +50,5 @@ def test_a_grace_is_the_deployments_to_set(database: Database) -> None:
     assert patient.settling.name == "request_missing"
     assert patient.due is not None
     assert patient.due > now
-    with pytest.raises(KeyError):
+    with pytest.raises(SettingsError, match="no_such_thing"):
         graces({"no_such_thing": timedelta(0)})
