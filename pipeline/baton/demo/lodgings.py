@@ -36,7 +36,7 @@ def own_database(administrator: Engine, name: str, *, keep: bool, say: Say) -> I
         yield
     finally:
         if not keep:
-            _surely(lambda: _drop(administrator, name, say=say))
+            surely(lambda: _drop(administrator, name, say=say))
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def own_places(environ: Mapping[str, str], bucket: Bucket, queues: Queues, *, ke
         yield
     finally:
         if not keep:
-            _surely(lambda: _remove(removals, say=say))
+            surely(lambda: _remove(removals, say=say))
         clients.close()
 
 
@@ -92,7 +92,7 @@ def _remove(removals: Mapping[str, Callable[[], None]], *, say: Say) -> None:
             say(f"{what} could not be removed and stays: {error}")
 
 
-def _surely(remove: Callable[[], None]) -> None:
+def surely(remove: Callable[[], None]) -> None:
     """Remove, and begin again where the wish to end comes in the middle of it; it comes once."""
     try:
         remove()

@@ -23,7 +23,7 @@ from sqlalchemy.pool import NullPool
 from baton.aws.naming import dead_letter_queues
 from baton.db.migrate import migrate
 from baton.demo.given import Given, check_entrance
-from baton.demo.lodgings import Say, own_database, own_places
+from baton.demo.lodgings import Say, own_database, own_places, surely
 from baton.embedded.ministack import AwsServer, open_aws
 from baton.embedded.postgres import ExternalPostgres, PostgresServer, open_postgres
 from baton.settings.secret import Secret
@@ -169,14 +169,16 @@ def _laid_out(folder: Path, given: Given) -> Stage:
 def _folder(*, keep: bool) -> Iterator[Path]:
     base = Path(tempfile.gettempdir())
     _sweep(base)
-    folder = Path(tempfile.mkdtemp(prefix=_KEPT if keep else f"{_PREFIX}{os.getpid()}-", dir=base))
+    # Named before it is made: the wish to end may come in between.
+    folder = base / f"{_KEPT if keep else f'{_PREFIX}{os.getpid()}-'}{secrets.token_hex(8)}"
     try:
+        folder.mkdir(mode=0o700)
         # Postgres does not run as root: its account must pass through.
         folder.chmod(0o711)
         yield folder
     finally:
         if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
+            surely(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 def _sweep(base: Path) -> None:
