@@ -26,6 +26,7 @@ from baton.demo.given import Given, check_entrance
 from baton.demo.lodgings import Say, own_database, own_places, surely
 from baton.embedded.ministack import AwsServer, open_aws
 from baton.embedded.postgres import ExternalPostgres, PostgresServer, open_postgres
+from baton.embedded.waiting import poll
 from baton.settings.secret import Secret
 from baton.settings.stores import Bucket, Queues
 
@@ -33,6 +34,7 @@ DATABASE: Final = "baton"
 #: Twelve digits: an account of the embedded SQS and S3.
 ACCOUNT: Final = "150315431544"
 _PREFIX: Final = "baton-demo-"
+_PATIENCE: Final = 5.0  # seconds in which whoever was killed writes no more
 _KEPT: Final = "baton-demo-kept-"
 _OF_PROCESS: Final = re.compile(re.escape(_PREFIX) + r"(\d+)-.*")
 #: The parts are six processes with a pool each.
@@ -178,7 +180,13 @@ def _folder(*, keep: bool) -> Iterator[Path]:
         yield folder
     finally:
         if not keep:
-            surely(lambda: shutil.rmtree(folder, ignore_errors=True))
+            surely(lambda: poll(lambda: _removed(folder), timeout=_PATIENCE))
+
+
+def _removed(folder: Path) -> bool:
+    """Remove it; false where a process that was killed wrote into it still."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
 
 
 def _sweep(base: Path) -> None:

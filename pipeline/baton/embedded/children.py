@@ -195,10 +195,13 @@ class Children:
 def run(program: Program, *, timeout: float) -> None:
     """Run a program to its end; raises StartFailed when it fails or takes longer than `timeout` seconds."""
     child = Child(program)
-    child.start()
-    if child.wait(timeout=timeout) is None:
-        child.kill()
-        raise StartFailed(f"{program.name} took longer than {timeout:g} s\n{child.log_tail()}")
+    try:
+        child.start()
+        if child.wait(timeout=timeout) is None:
+            raise StartFailed(f"{program.name} took longer than {timeout:g} s\n{child.log_tail()}")
+    except BaseException:
+        child.kill()  # whoever goes on, or tidies up, does not find it at work
+        raise
     if child.returncode != 0:
         raise StartFailed(f"{program.name} ended with {child.returncode}\n{child.log_tail()}")
 
