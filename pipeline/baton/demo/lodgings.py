@@ -92,7 +92,7 @@ def _remove(removals: Mapping[str, Callable[[], None]], *, say: Say) -> None:
             say(f"{what} could not be removed and stays: {error}")
 
 
-def surely(remove: Callable[[], None]) -> None:
+def surely(remove: Callable[[], object]) -> None:
     """Remove, and begin again where the wish to end comes in the middle of it; it comes once."""
     try:
         remove()

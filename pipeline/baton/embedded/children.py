@@ -197,11 +197,11 @@ def run(program: Program, *, timeout: float) -> None:
     child = Child(program)
     try:
         child.start()
-        if child.wait(timeout=timeout) is None:
-            raise StartFailed(f"{program.name} took longer than {timeout:g} s\n{child.log_tail()}")
-    except BaseException:
+        code = child.wait(timeout=timeout)
+    finally:
         child.kill()  # whoever goes on, or tidies up, does not find it at work
-        raise
+    if code is None:
+        raise StartFailed(f"{program.name} took longer than {timeout:g} s\n{child.log_tail()}")
     if child.returncode != 0:
         raise StartFailed(f"{program.name} ended with {child.returncode}\n{child.log_tail()}")
 
