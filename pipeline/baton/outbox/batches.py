@@ -92,12 +92,10 @@ class Batches:
 
     def drop(self) -> None:
         """Let go of a connection that something went wrong on, whatever state it is in."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
+        if self._connection is not None:
             with contextlib.suppress(Exception):
-                connection.invalidate()
-            with contextlib.suppress(Exception):
-                connection.close()
+                self._connection.invalidate()
+        self.close()
 
     def close(self) -> None:
         """Give the connection back."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from baton.aws.clients import Clients
 from baton.aws.errors import AwsError
@@ -126,6 +126,23 @@ def fifo(clients: Clients) -> Queue:
 def sending(clients: Clients, fifo: Queue) -> tuple[Clients, Queue]:
     """Clients and a queue that they send to."""
     return clients, fifo
+
+
+#: SQL, for :func:`claiming`.
+IN_TRANSACTION = "xact_start IS NOT NULL"
+
+
+def claiming(database: Database, condition: str = "true") -> int:
+    """How many sessions of relays there are with ``condition`` (SQL), but for those that listen."""
+    with database.preparer.connect() as connection:
+        return int(
+            connection.execute(
+                text(
+                    "SELECT count(*) FROM pg_stat_activity WHERE usename = 'baton_relay'"
+                    f" AND datname = current_database() AND query NOT LIKE 'LISTEN%' AND {condition}"
+                )
+            ).scalar_one()
+        )
 
 
 def sender_of(queue: Queue) -> QueueSender:

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from baton.aws.errors import FaultKind, QueueUnavailable
 from baton.aws.sending import Entry, SendResult, SendState, Sent
-from integration.outbox.conftest import Recorder, Relays
+from integration.outbox.conftest import IN_TRANSACTION, Recorder, Relays, claiming
 from support.databases import Database
 from support.tickets import DISPATCHED, Bulk, count_where, fill
 from support.waiting import wait_until
@@ -52,7 +52,7 @@ def test_what_one_session_carries_is_carried_by_one(database: Database, relays: 
     fill(database, Bulk(count=SIZE - 1, firm=uuid4()))
     with relays.running(relays.make(Recorder(), batch_size=SIZE, in_flight=4)):
         wait_until(lambda: count_where(database, DISPATCHED) == SIZE - 1)
-        assert _claiming(database) == 1
+        assert claiming(database) == 1
 
 
 def test_hands_whose_sessions_are_ended_lose_nothing(database: Database, relays: Relays) -> None:
@@ -67,7 +67,7 @@ def test_hands_whose_sessions_are_ended_lose_nothing(database: Database, relays:
 
     recorder = Recorder(before=wait_for_the_end)
     with relays.running(relays.make(recorder, batch_size=SIZE, in_flight=3, backoff_initial=0.05)):
-        wait_until(lambda: _claiming(database, "AND state = 'idle in transaction'") == 3, timeout=20)
+        wait_until(lambda: claiming(database, "state = 'idle in transaction'") == 3, timeout=20)
         with database.preparer.begin() as connection:
             connection.execute(
                 text(
@@ -127,20 +127,7 @@ def test_a_relay_that_stops_finishes_all_that_is_on_its_way(database: Database, 
         running.join(20)
     assert not running.is_alive()
     assert count_where(database, DISPATCHED) == len(recorder.keys) >= 4 * SIZE
-    assert _claiming(database, "AND xact_start IS NOT NULL") == 0
-
-
-def _claiming(database: Database, more: str = "") -> int:
-    """Sessions of relays that are not for listening."""
-    with database.preparer.connect() as connection:
-        return int(
-            connection.execute(
-                text(
-                    "SELECT count(*) FROM pg_stat_activity WHERE usename = 'baton_relay'"
-                    f" AND datname = current_database() AND query NOT LIKE 'LISTEN%' {more}"
-                )
-            ).scalar_one()
-        )
+    assert claiming(database, IN_TRANSACTION) == 0
 
 
 def _ids(database: Database) -> list[int]:

@@ -22,7 +22,7 @@ from baton.db.states import Lane
 from baton.outbox import claim
 from baton.outbox.relay import Relay
 from baton.outbox.sessions import own_session
-from integration.outbox.conftest import Recorder, Relays, sender_of
+from integration.outbox.conftest import IN_TRANSACTION, Recorder, Relays, claiming, sender_of
 from support.aws_answers import accepted_then, answered
 from support.databases import Database
 from support.tickets import DISPATCHED, Bulk, count_where, fill
@@ -110,7 +110,7 @@ def test_a_send_that_never_returns_holds_rows_no_longer_than_its_bound(
     finally:
         release.set()
     assert count_where(database, f"NOT {DISPATCHED}") == 10
-    assert _in_transaction(database) == 0
+    assert claiming(database, IN_TRANSACTION) == 0
     assert other.run_once().dispatched == 10
 
 
@@ -132,25 +132,13 @@ def test_a_frozen_relay_is_cut_off_and_its_rows_are_sent_by_others(database: Dat
     frozen, other = Recorder(before=freeze), Recorder()
     with relays.running(relays.make(frozen, backoff_initial=0.05)):
         assert claimed.wait(10)
-        wait_until(lambda: _in_transaction(database) == 0, what="the frozen session's end")
+        wait_until(lambda: claiming(database, IN_TRANSACTION) == 0, what="the frozen session's end")
         assert relays.make(other).run_once().dispatched == 5
         thaw.set()
         wait_until(lambda: len(frozen.keys) == 5)
         fill(database, Bulk(count=3, firm=uuid4()))
         wait_until(lambda: count_where(database, DISPATCHED) == 8)
     assert len(frozen.keys) == 8
-
-
-def _in_transaction(database: Database) -> int:
-    with database.preparer.connect() as connection:
-        return int(
-            connection.execute(
-                text(
-                    "SELECT count(*) FROM pg_stat_activity WHERE usename = 'baton_relay' AND xact_start IS NOT NULL"
-                    " AND datname = current_database()"
-                )
-            ).scalar_one()
-        )
 
 
 def test_settled_rows_are_counted_from_what_comes_back(database: Database, relays: Relays) -> None:

@@ -171,8 +171,8 @@ class Hand:
         return True
 
 
-def test_a_reconciler_has_a_thread_while_it_has_something_unfinished() -> None:
-    """Only on the replica that leads; one that finds nothing left ends, unless something came."""
+def crew_of_hands() -> tuple[list[Hand], Crew, Roster]:
+    """A crew, what it has made so far, and the roster that it follows."""
     made: list[Hand] = []
 
     def make(place: Place) -> Hand:
@@ -181,6 +181,12 @@ def test_a_reconciler_has_a_thread_while_it_has_something_unfinished() -> None:
 
     crew = Crew(make)
     redrives = Roster(lambda *_: crew.changed(redrives))
+    return made, crew, redrives
+
+
+def test_a_reconciler_has_a_thread_while_it_has_something_unfinished() -> None:
+    """Only on the replica that leads; one that finds nothing left ends, unless something came."""
+    made, crew, redrives = crew_of_hands()
     place = Place("legal", "main")
     redrives.put(wanted())
     assert made == []
@@ -202,14 +208,7 @@ def test_a_reconciler_has_a_thread_while_it_has_something_unfinished() -> None:
 
 def test_a_thread_that_was_stopped_takes_no_later_one_with_it() -> None:
     """A replica that leads again has begun another for the same reconciler, while the first comes to its end."""
-    made: list[Hand] = []
-
-    def make(place: Place) -> Hand:
-        made.append(Hand(place))
-        return made[-1]
-
-    crew = Crew(make)
-    redrives = Roster(lambda *_: crew.changed(redrives))
+    made, crew, redrives = crew_of_hands()
     redrives.put(wanted())
     for leads in (True, False, True):
         crew.turned(redrives, leads=leads)
