@@ -56,7 +56,8 @@ def create_document(
             object_key=object_key(firm_id=firm_id, document_id=identity, name=name),
             content_type=content_type,
         )
-        .on_conflict_do_nothing(index_elements=["id"])
+        # No index is named: of two inserts at once, the second may meet the first in any unique index that has the id.
+        .on_conflict_do_nothing()
         .returning(*DOCUMENT_COLUMNS)
     ).one_or_none()
     if row is not None:

@@ -1,12 +1,15 @@
 """The hand-over of a finished upload: all of it or nothing, once, and only of what is there."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import Connection, event, text
 from sqlalchemy.exc import DBAPIError
+from uuid_utils.compat import uuid7
 
 from baton.aws.errors import FaultKind, StoreUnavailable
 from baton.db.access import Role
@@ -18,6 +21,38 @@ from support.transactions import Second, end_backend
 
 NOTHING = (0, 0, 0, 0)
 ONCE = (1, 1, 1, 1)
+
+
+def test_two_begin_one_upload_at_once(doors: Any) -> None:
+    """Both get the one row, however the two inserts fall: also when each has looked before either has written.
+
+    Which of a table's unique indexes catches the second is chance; thus many rounds, each let go at one moment.
+    """
+    rounds, both = [uuid7() for _ in range(300)], threading.Barrier(2, timeout=20)
+
+    def begin_all() -> list[Any]:
+        got = []
+        with doors.engine.connect() as connection:
+            for identity in rounds:
+                both.wait()
+                with connection.begin():
+                    set_firm(connection, doors.id)
+                    got.append(
+                        create_document(
+                            connection,
+                            firm_id=doors.id,
+                            matter_id=doors.matter,
+                            name="letter.txt",
+                            content_type="text/plain",
+                            document_id=identity,
+                        )
+                    )
+        return got
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = (each.result() for each in [pool.submit(begin_all) for _ in range(2)])
+    assert first == second
+    assert [each.id for each in first] == rounds
 
 
 def test_everything_is_written_together(doors: Any) -> None:
