@@ -29,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--postgres", choices=("18", "15"), default="18", help="major version of the Postgres under test")
     parser.addoption("--pooler", action="store_true", help="every role goes through pgbouncer, in transaction mode")
     parser.addoption("--bench-scale", type=float, default=1.0, help="part of the benchmarks' full size")
+    parser.addoption("--bench-documents", type=int, help="documents that go the whole way (300, at full size)")
     parser.addoption("--bench-keep", help="folder in which the large database of the benchmarks is kept between runs")
     parser.addoption("--crash-at", help="one death of the sweep of crashes again, by the name that it told")
     parser.addoption("--crash-all", action="store_true", help="the sweep of crashes dies at every occurrence")

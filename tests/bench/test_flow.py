@@ -114,9 +114,11 @@ def _receive(queue: Queue, received: dict[str, float], stop: threading.Event) ->
             stop.wait(_BETWEEN_LOOKS)
 
 
-def test_the_whole_way(figures: Figures, scale: float, tmp_path: Path) -> None:
+@pytest.mark.timeout(4 * 3600)  # for those who ask for very many
+def test_the_whole_way(request: pytest.FixtureRequest, figures: Figures, scale: float, tmp_path: Path) -> None:
     """Letters come in as fast as they can be taken; each is read, registered and understood by the reference agent."""
-    count = max(int(DOCUMENTS * scale), BATCH) // BATCH * BATCH
+    asked = request.config.getoption("--bench-documents") or int(DOCUMENTS * scale)
+    count = max(asked, BATCH) // BATCH * BATCH
     paper = tmp_path / "letter.txt"
     paper.write_text("LETTER\n\nTo: Jane Roe\nFrom: Richard Doe\n\n1 March 2024\n\nDear Ms Roe,\n\nWe write.\n" * 5)
     exhibit = Exhibit(paper.name, paper, "letter", TEXT, "indexed", "registered", "")
@@ -132,9 +134,9 @@ def test_the_whole_way(figures: Figures, scale: float, tmp_path: Path) -> None:
             began = time.monotonic()
             uploading = threading.Thread(target=_upload, args=(firm, exhibit, count))
             uploading.start()
-            half = _wait_for(firm, 1 + count // 2)
+            half = _wait_for(firm, 1 + count // 2, patience=900 + count)
             at_half = _memory(cast)
-            end = _wait_for(firm, 1 + count)
+            end = _wait_for(firm, 1 + count, patience=900 + count)
             uploading.join()
             at_end, after = _memory(cast), _processors(cast, stage)
             starts = cast.starts()
@@ -167,8 +169,8 @@ def _upload(firm: Firm, exhibit: Exhibit, count: int) -> None:
         firm.upload([exhibit] * BATCH, batch=number + 2)
 
 
-def _wait_for(firm: Firm, count: int) -> float:
-    wait_until(lambda: _done(firm) >= count, timeout=900, interval=0.25, what=f"{count} documents")
+def _wait_for(firm: Firm, count: int, *, patience: float) -> float:
+    wait_until(lambda: _done(firm) >= count, timeout=patience, interval=0.5, what=f"{count} documents")
     return time.monotonic()
 
 

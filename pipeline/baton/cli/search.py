@@ -17,6 +17,7 @@ from baton.cli.printing import console, plain, print_json, table
 from baton.settings.exits import Exit
 
 _MOST: Final = 1000
+_LONGEST: Final = 1000
 _FOUND: Final = text("SELECT document_id, matter_id, name, page_number, rank, snippet FROM app.search(:words, :most)")
 _MARKED: Final = re.compile(r"<b>(.*?)</b>", re.DOTALL)
 
@@ -30,17 +31,20 @@ _MARKED: Final = re.compile(r"<b>(.*?)</b>", re.DOTALL)
 def command(*, words: tuple[str, ...], firm: str | None, matter: str | None, limit: int, as_json: bool) -> int:
     r"""Search the text of a firm's documents, page by page.
 
-    Words are all to be on one page; "a phrase" in quotation marks, or, and -word mean what they mean elsewhere. Of
-    more than 1,000 pages that hold the words, the best 1,000 are looked at.
+    Words are all to be on one page; "a phrase" in quotation marks, or, and -word mean what they mean elsewhere, in at
+    most 1,000 characters. Of more than 1,000 pages that hold the words, the best 1,000 are looked at.
 
     \b
     Examples:
         baton search harbour lease
         baton search '"notice of termination" -draft' --matter "Harbour lease"
     """
+    asked = " ".join(words)
+    if len(asked) > _LONGEST:
+        raise click.UsageError(f"a search has at most {_LONGEST:,} characters")
     with open_desk(firm) as desk:
         chosen = None if matter is None else matter_id(matter, firm=desk.firm)
-        values = {"words": " ".join(words), "most": limit if chosen is None else _MOST}
+        values = {"words": asked, "most": limit if chosen is None else _MOST}
         with desk.transaction() as connection:
             found = connection.execute(_FOUND, values).all()
     hits = [each for each in found if chosen in (None, each.matter_id)][:limit]

@@ -82,12 +82,15 @@ _POSTGRES_OPTIONS: Final = frozenset(
     ]
 )
 _BUCKET_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
+_LONGEST_TEXT: Final = 1024
 
 
 def text(raw: str) -> str:
-    """Any text without control characters."""
+    """Any text without control characters, of at most 1,024 characters."""
     if not raw.isprintable():
         raise ValueError("holds characters that cannot be printed")
+    if len(raw) > _LONGEST_TEXT:
+        raise ValueError(f"is longer than {_LONGEST_TEXT:,} characters")
     return raw
 
 

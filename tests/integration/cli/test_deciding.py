@@ -114,6 +114,9 @@ def test_search_finds_pages_with_their_words(desk: CommandLine, matter: Matter) 
     assert desk.run("search", "notice", "--firm", uuid4(), "--json").json["pages"] == []
     assert desk.run("search", "notice", "-late", "--json").code == 2, "a word that looks like an option needs --"
     assert desk.run("search", "--json", "--", "notice", "-late").json["pages"] == []
+    assert desk.run("search", *["notice"] * 142, "--json").json["pages"]
+    told = desk.run("search", *["notice"] * 20_000)
+    assert (told.code, "at most 1,000 characters" in told.err) == (2, True), "more than the server's stack can hold"
 
 
 def test_show_has_the_record_and_the_understanding(desk: CommandLine, matter: Matter) -> None:

@@ -23,6 +23,14 @@ def test_no_text_makes_a_reader_do_anything_but_refuse(raw: str) -> None:
             assert len(str(fault)) < 200  # noqa: PT017
 
 
+@pytest.mark.parametrize("raw", ["x" * 1025, "a\tb", "a\x00b"])
+def test_what_is_no_text_of_one_line_is_refused(raw: str) -> None:
+    """It may end up in a ledger, where nothing is ever shortened."""
+    with pytest.raises(ValueError, match=r"longer|printed"):
+        parsers.text(raw)
+    assert parsers.text("x" * 1024)
+
+
 @pytest.mark.parametrize(
     ("raw", "value"), [("30", 30.0), ("30s", 30.0), ("1.5 m", 90.0), ("250ms", 0.25), ("2h", 7200.0), ("1d", 86400.0)]
 )
