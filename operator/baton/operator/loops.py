@@ -22,8 +22,9 @@ from baton.operator.credentials import Credentials
 from baton.operator.failures import Conflict, failure_of
 from baton.operator.roster import Change, Roster
 from baton.operator.specs import Key, SpecInvalid, Wanted
-from baton.operator.standing import Levels, Standing
+from baton.operator.standing import Standing
 from baton.operator.statuses import Report
+from baton.reconcilers import gauges
 from baton.reconcilers.results import PassResult
 from baton.settings.model import Settings
 from baton.telemetry import fields, instruments, metrics
@@ -192,7 +193,7 @@ class ResourceLoop:
         self._read_at = time.monotonic()
         return found
 
-    def _tell_pass(self, wanted: Wanted, result: PassResult, levels: Levels, failure: Failure | None) -> None:
+    def _tell_pass(self, wanted: Wanted, result: PassResult, levels: gauges.Levels, failure: Failure | None) -> None:
         ended = None if result.began is None else result.began + timedelta(seconds=result.seconds)
         self._last, self._ended, self._handled = result, ended, wanted.asked_at
         if result.total or result.errors:

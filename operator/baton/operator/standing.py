@@ -10,7 +10,6 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
 
@@ -22,7 +21,7 @@ from baton.aws.objects import Store
 from baton.aws.queues import Queue, configured
 from baton.db import selfcheck
 from baton.db.access import Role
-from baton.db.connect import database_engine
+from baton.db.connect import database_engine, read_transaction
 from baton.db.errors import StartupRefusal
 from baton.db.states import Lane
 from baton.operator import ghosts
@@ -33,8 +32,7 @@ from baton.operator.specs import Wanted
 from baton.reconcilers import deadletters, gauges, owner, windows
 from baton.reconcilers.engine import Reconciler
 from baton.reconcilers.results import Guard, Mode, PassResult
-from baton.reconcilers.windows import Declared, Held
-from baton.runs import breaker
+from baton.reconcilers.windows import Declared
 from baton.settings.model import Settings
 from baton.settings.secret import Secret
 from baton.telemetry import fields
@@ -44,14 +42,6 @@ _log = logging.getLogger(__name__)
 
 #: The pass's connection, one for a repair beside it, one to spare.
 _CONNECTIONS: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """How things stand in the database around a pass."""
-
-    held: Held | None
-    breaker: breaker.State
 
 
 class Standing:
@@ -116,15 +106,13 @@ class Standing:
             self._prepare()
         result = self._reconciler.run_once(cut)
         if self._wanted.mode is Mode.REPAIR and not cut.is_set():
-            with self._engine.connect() as connection:
+            with read_transaction(self._engine) as connection:
                 self._owned(connection)
         return result
 
-    def levels(self, result: PassResult) -> Levels:
+    def levels(self, result: PassResult) -> gauges.Levels:
         """How things stand now; metrics show it, too, and what the pass found and did."""
-        with self._engine.connect() as connection:
-            gauges.tell(connection, result, memory=self._reconciler.memory)
-            return Levels(windows.held(connection), breaker.read(connection))
+        return gauges.tell(self._engine, result, memory=self._reconciler.memory)
 
     def let_go(self) -> None:
         """Manage the database no longer: whoever comes next need not wait, and nothing stays suspended by it."""
@@ -152,7 +140,7 @@ class Standing:
         """Take back what resources left that were deleted while no operator ran."""
         if self._installation is None:
             return
-        with self._engine.connect() as connection:
+        with read_transaction(self._engine) as connection:
             found = ghosts.suspects(connection, besides=self._wanted.key.owner, installation=self._installation)
         for resource in found:
             try:

@@ -5,11 +5,14 @@ Counts are capped and never of a whole table; ages are those of an index's first
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, literal_column, select
+from sqlalchemy import ColumnElement, Engine, FromClause, Select, func, literal_column, select
 
+from baton.db.connect import prepared, read_transaction
 from baton.db.states import Lane, RegistrationStatus
 from baton.db.tables import dead_letter, documents, outbox
 from baton.reconcilers import scrub, windows
@@ -17,6 +20,7 @@ from baton.reconcilers.classification import DISCREPANCIES, IMPOSSIBLE
 from baton.reconcilers.memory import Memory
 from baton.reconcilers.questions import word
 from baton.reconcilers.results import Guard, PassResult
+from baton.reconcilers.windows import Held
 from baton.runs import breaker
 from baton.telemetry import metrics
 from baton.telemetry.labels import PassOutcome, QueueRole
@@ -27,30 +31,43 @@ CAP: Final = 10_001
 _LIVE: Final = documents.c.deleted_at.is_(None)
 
 
-def tell(connection: Connection, result: PassResult, *, memory: Memory) -> None:
-    """Show what a pass found and did, and how things stand now."""
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """How things stand in the database around a pass."""
+
+    held: Held | None
+    breaker: breaker.State
+
+
+def tell(engine: Engine, result: PassResult, *, memory: Memory) -> Levels:
+    """Show what a pass found and did, and how things stand now.
+
+    :raises DBAPIError: the database is away; what the pass found is shown all the same.
+    """
     _tell_result(result)
-    now: datetime = connection.execute(select(func.app.clock())).scalar_one()
+    with read_transaction(engine) as connection, prepared(connection):
+        told = connection.execute(_STANDS).one()._mapping  # noqa: SLF001 - the public name of a row's mapping
+        scrubbed = scrub.completed_at(connection, memory)
+        levels = Levels(windows.held(connection), breaker.read(connection))
+    now: datetime = told["now"]
     if result.finished:
         metrics.LAST_PASS.set(now.timestamp())
-    scrubbed = scrub.completed_at(connection, memory)
     metrics.LAST_SCRUB.set(0 if scrubbed is None else scrubbed.timestamp())
-    metrics.REPAIRS_HELD.set(int(windows.held(connection) is not None))
-    state = breaker.read(connection)
-    for each in breaker.State:
-        metrics.BREAKER_STATE.set(int(each is state), state=each)
-    metrics.BREAKER_OPEN.set(int(state is not breaker.State.CLOSED))
+    metrics.REPAIRS_HELD.set(int(levels.held is not None))
+    for state in breaker.State:
+        metrics.BREAKER_STATE.set(int(state is levels.breaker), state=state)
+    metrics.BREAKER_OPEN.set(int(levels.breaker is not breaker.State.CLOSED))
     for status in RegistrationStatus:
-        metrics.DOCUMENTS.set(connection.execute(_COUNT[status]).scalar_one(), status=status)
-    oldest = connection.execute(_OLDEST_REGISTERING).scalar_one_or_none()
-    metrics.REGISTERING_OLDEST.set(_age(oldest, now))
+        metrics.DOCUMENTS.set(told[_documents(status)], status=status)
+    metrics.REGISTERING_OLDEST.set(_age(told[_REGISTERING_SINCE], now))
     for lane in Lane:
-        metrics.LANE_OPEN.set(connection.execute(_OPEN[lane]).scalar_one(), lane=lane)
-        metrics.LANE_OLDEST.set(_age(connection.execute(_OLDEST_OPEN[lane]).scalar_one_or_none(), now), lane=lane)
+        metrics.LANE_OPEN.set(told[_open(lane)], lane=lane)
+        metrics.LANE_OLDEST.set(_age(told[_open_since(lane)], now), lane=lane)
         metrics.LANE_STALLED.set(int(lane in result.stalled), lane=lane)
-        metrics.TICKETS_PARKED.set(connection.execute(_PARKED[lane]).scalar_one(), lane=lane)
+        metrics.TICKETS_PARKED.set(told[_parked(lane)], lane=lane)
     for queue in QueueRole:
-        metrics.DEAD_LETTERS.set(connection.execute(_DEAD[queue]).scalar_one(), queue=queue)
+        metrics.DEAD_LETTERS.set(told[_dead(queue)], queue=queue)
+    return levels
 
 
 def outcome_of(result: PassResult) -> PassOutcome:
@@ -86,7 +103,7 @@ def _capped(source: FromClause, *conditions: ColumnElement[bool]) -> Select[Any]
     return select(func.count()).select_from(some)
 
 
-def _open(lane: Lane) -> tuple[ColumnElement[bool], ...]:
+def _sent(lane: Lane) -> tuple[ColumnElement[bool], ...]:
     return (
         outbox.c.lane == word(lane.value),
         outbox.c.dispatched_at.is_not(None),
@@ -94,31 +111,65 @@ def _open(lane: Lane) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-_COUNT: Final = {
-    status: _capped(documents, documents.c.registration_status == word(status.value), _LIVE)
-    for status in RegistrationStatus
+# What each answer is called, where it is asked and where it is shown.
+
+_REGISTERING_SINCE: Final = "registering since"
+
+
+def _documents(status: RegistrationStatus) -> str:
+    return f"documents {status}"
+
+
+def _open(lane: Lane) -> str:
+    return f"open {lane}"
+
+
+def _open_since(lane: Lane) -> str:
+    return f"open since {lane}"
+
+
+def _parked(lane: Lane) -> str:
+    return f"parked {lane}"
+
+
+def _dead(queue: QueueRole) -> str:
+    return f"dead {queue}"
+
+
+#: One question for all of it: a loop at rest does little else, and each statement costs it more than the server.
+_ASKED: Final[Mapping[str, Select[Any]]] = {
+    **{
+        _documents(status): _capped(documents, documents.c.registration_status == word(status.value), _LIVE)
+        for status in RegistrationStatus
+    },
+    _REGISTERING_SINCE: (
+        select(documents.c.registration_status_since)
+        .where(documents.c.registration_status == word(RegistrationStatus.REGISTERING.value), _LIVE)
+        .order_by(documents.c.registration_status_since, documents.c.id)
+        .limit(1)
+    ),
+    **{_open(lane): _capped(outbox, *_sent(lane)) for lane in Lane},
+    **{
+        _open_since(lane): select(outbox.c.dispatched_at)
+        .where(*_sent(lane))
+        .order_by(outbox.c.dispatched_at, outbox.c.id)
+        .limit(1)
+        for lane in Lane
+    },
+    **{
+        _parked(lane): _capped(
+            outbox,
+            outbox.c.lane == word(lane.value),
+            outbox.c.parked_at.is_not(None),
+            outbox.c.handled_at.is_(None),
+        )
+        for lane in Lane
+    },
+    **{
+        _dead(queue): _capped(dead_letter, dead_letter.c.queue == word(queue.value), dead_letter.c.outcome.is_(None))
+        for queue in QueueRole
+    },
 }
-_OLDEST_REGISTERING: Final = (
-    select(documents.c.registration_status_since)
-    .where(documents.c.registration_status == word(RegistrationStatus.REGISTERING.value), _LIVE)
-    .order_by(documents.c.registration_status_since, documents.c.id)
-    .limit(1)
+_STANDS: Final = select(
+    func.app.clock().label("now"), *(each.scalar_subquery().label(name) for name, each in _ASKED.items())
 )
-_PARKED: Final = {
-    lane: _capped(
-        outbox,
-        outbox.c.lane == word(lane.value),
-        outbox.c.parked_at.is_not(None),
-        outbox.c.handled_at.is_(None),
-    )
-    for lane in Lane
-}
-_DEAD: Final = {
-    queue: _capped(dead_letter, dead_letter.c.queue == word(queue.value), dead_letter.c.outcome.is_(None))
-    for queue in QueueRole
-}
-_OPEN: Final = {lane: _capped(outbox, *_open(lane)) for lane in Lane}
-_OLDEST_OPEN: Final = {
-    lane: select(outbox.c.dispatched_at).where(*_open(lane)).order_by(outbox.c.dispatched_at, outbox.c.id).limit(1)
-    for lane in Lane
-}

@@ -8,7 +8,6 @@ from functools import partial
 
 from baton.aws.queues import Queue
 from baton.db.access import Role
-from baton.db.connect import read_transaction
 from baton.db.states import Lane
 from baton.reconcilers import deadletters, gauges, owner
 from baton.reconcilers.engine import Reconciler
@@ -73,8 +72,7 @@ def _once(ground: Ground, settings: Settings, *, mode: Mode, stop: threading.Eve
 
 def _keep_on(ground: Ground, settings: Settings, *, mode: Mode, stop: threading.Event) -> None:
     def show(result: PassResult) -> None:
-        with read_transaction(ground.engine) as connection:
-            gauges.tell(connection, result, memory=reconciler.memory)
+        gauges.tell(ground.engine, result, memory=reconciler.memory)
 
     def before() -> None:
         if mode is Mode.REPAIR:

@@ -32,8 +32,7 @@ def shown(name: str, labels: Mapping[str, str] | None = None) -> float | None:
 def told(loop: Loop, result: PassResult) -> None:
     """Show the result as the loop does, as the reconciler's role."""
     memory = loop.reconciler().memory
-    with loop.database.engine(Role.RECONCILER).connect() as connection:
-        gauges.tell(connection, result, memory=memory)
+    gauges.tell(loop.database.engine(Role.RECONCILER), result, memory=memory)
 
 
 def test_what_was_found_repaired_and_held_is_shown_by_name(loop: Loop) -> None:

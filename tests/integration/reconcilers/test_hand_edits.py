@@ -86,8 +86,8 @@ def test_a_cursor_that_makes_no_sense_begins_anew(loop: Loop, written: str) -> N
     reconciler = loop.limited(scrub_rate=100_000.0, scrub_slice=1).reconciler()
     wait_until(lambda: reconciler.run_once().scrubbed == 2)
     result = reconciler.run_once()
+    gauges.tell(loop.database.engine(Role.RECONCILER), result, memory=reconciler.memory)
     with loop.database.engine(Role.RECONCILER).connect() as connection:
-        gauges.tell(connection, result, memory=reconciler.memory)
         assert scrub.completed_at(connection, reconciler.memory) is not None
     assert (len(loop.ledger()), result.failures) == (2, [])
 
@@ -138,7 +138,7 @@ def test_without_the_row_of_the_guard_what_costs_no_run_goes_on(loop: Loop) -> N
     assert [len(loop.ledger(each)) for each in (lost, document)] == [0, 1]
     with loop.database.engine(Role.OBSERVER).connect() as connection:
         assert explain.explain(connection, lost, settings=loop.settings) is not None
-        gauges.tell(connection, result, memory=Private())
+    gauges.tell(loop.database.engine(Role.OBSERVER), result, memory=Private())
     with loop.database.engine(Role.RECONCILER).begin() as connection:
         assert not breaker.trip(connection, reason="too much", config=loop.settings.breaker)
     loop.matter.prepare("INSERT INTO ops.dispatch_guard DEFAULT VALUES")
