@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     DateTime,
     FromClause,
@@ -40,6 +41,8 @@ class _Open:
 
     name: str
     statement: Select[Any]
+    any: ColumnElement[bool]
+    """Whether any document is in it."""
 
 
 def _walk(
@@ -58,16 +61,18 @@ def _walk(
     key = tuple_(table.c[since], table.c[identity])
     after = tuple_(bindparam("after_at", type_=moment), bindparam("after_id", type_=Uuid()))
     # the status is a literal, so that the partial index serves generic plans
-    conditions = [table.c[column] == literal_column(f"'{status}'"), key > after]
+    of_it = [table.c[column] == literal_column(f"'{status}'")]
     if live:
-        conditions.append(table.c.deleted_at.is_(None))
+        of_it.append(table.c.deleted_at.is_(None))
     statement = (
         select(table.c[document].label("document_id"), table.c[since].label("at"), table.c[identity].label("identity"))
-        .where(*conditions)
+        .where(*of_it, key > after)
         .order_by(table.c[since], table.c[identity])
         .limit(bindparam("page", type_=Integer()))
     )
-    return _Open(name, statement)
+    # in order: else a table may be read from its beginning up to the first that is under way
+    first = select(table.c[identity]).where(*of_it).order_by(table.c[since], table.c[identity]).limit(1)
+    return _Open(name, statement, first.scalar_subquery().is_not(None))
 
 
 def _of_documents(axis: str, status: str) -> _Open:
@@ -110,14 +115,21 @@ _STATES: Final = (
 )
 
 
+#: One question in the place of eight, where nothing is under way.
+_ANY: Final = select(*(each.any.label(each.name) for each in _STATES))
+
+
 def next_rows(connection: Connection, memory: Memory, *, count: int) -> list[UUID]:
     """The next ``count`` documents in turn, and where the turn goes on afterwards."""
     cursor = memory.recall(connection, NAME) or {}
     found: dict[UUID, None] = {}
     start = _position(cursor)
     at, identity = _key(cursor)
-    index = start
+    any_of = connection.execute(_ANY).one()
     for index in _in_turn(start):
+        if not any_of[index]:
+            at, identity = NEVER, _ZERO
+            continue
         rows = connection.execute(
             _STATES[index].statement, {"after_at": at, "after_id": identity, "page": count - len(found)}
         ).all()
