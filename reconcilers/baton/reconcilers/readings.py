@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
@@ -42,6 +43,7 @@ class Readings:
 
     def take(self, engine: Engine) -> None:
         """Read every queue, with no transaction open, and keep what was read."""
+        read: dict[Lane, tuple[Depth, float]] = {}
         for lane, queue in self._queues.items():
             try:
                 depth = queue.depth()
@@ -50,22 +52,27 @@ class Readings:
                 continue
             _tell(lane, depth)
             if not self._keep:
-                self._note(engine, lane, depth)
-            else:
-                with forgettable(engine) as connection:
-                    record_reading(
-                        connection,
-                        lane,
-                        visible=depth.visible,
-                        in_flight=depth.in_flight,
-                        delayed=depth.delayed,
-                    )
+                read[lane] = depth, time.monotonic()
+                continue
+            with forgettable(engine) as connection:
+                record_reading(
+                    connection,
+                    lane,
+                    visible=depth.visible,
+                    in_flight=depth.in_flight,
+                    delayed=depth.delayed,
+                )
+        if read:
+            self._note(engine, read)
 
-    def _note(self, engine: Engine, lane: Lane, depth: Depth) -> None:
+    def _note(self, engine: Engine, read: Mapping[Lane, tuple[Depth, float]]) -> None:
         with read_transaction(engine) as connection:
             now: datetime = connection.execute(select(func.app.clock())).scalar_one()
-        kept = [each for each in self._seen.get(lane, []) if now - KEPT <= each.at <= now]
-        self._seen[lane] = [*kept, Reading(now, depth.visible, depth.in_flight, depth.delayed)]
+        asked = time.monotonic()
+        for lane, (depth, at) in read.items():
+            moment = now - timedelta(seconds=asked - at)
+            kept = [each for each in self._seen.get(lane, []) if now - KEPT <= each.at <= moment]
+            self._seen[lane] = [*kept, Reading(moment, depth.visible, depth.in_flight, depth.delayed)]
 
     def states(self, connection: Connection, *, now: datetime) -> dict[Lane, LaneState]:
         """What is known of each lane."""
