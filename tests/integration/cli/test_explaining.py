@@ -1,5 +1,6 @@
 """What explain says of a document: the answer, why, what happens next, and what holds it back."""
 
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -120,6 +121,33 @@ def test_a_grace_and_a_backoff_are_told_with_their_end(operator: Operator, loop:
     assert (found["verdict"], found["held_back_by"]) == ("request_stalled", ["backoff"])
     assert found["held_back_until"] is not None
     assert "request_stalled, redrove, repaired" in operator.run("explain", lost).out
+
+
+@pytest.mark.parametrize(("backoff", "later"), [(3600, "backoff"), (300, "grace")])
+def test_of_a_grace_and_a_backoff_at_once_the_later_end_is_told(
+    operator: Operator, loop: Loop, monkeypatch: pytest.MonkeyPatch, backoff: int, later: str
+) -> None:
+    """What was repaired a moment ago and disagrees anew: both hold it back, whichever is over first."""
+    environ = operator.environ
+    waits = {
+        "BATON_RECONCILE_GRACES": "request_ticket_missing=600",
+        "BATON_RECONCILE_BACKOFF_INITIAL": str(backoff),
+        "BATON_RECONCILE_BACKOFF_MAX": str(backoff),
+    }
+    monkeypatch.setattr(operator, "environ", lambda role: {**environ(role), **waits})
+    document, _ticket = loop.queued()
+    loop.erase_request(document)
+    assert loop.repair().repaired == 1
+    loop.erase_request(document)
+    loop.age(document, seconds=0)
+    ((repaired,),) = loop.matter.rows("SELECT at FROM ops.registration_repair")
+    found = _told(operator, document)
+    assert (found["disagrees"], found["held_back_by"]) == ("request_ticket_missing", ["grace", "backoff"])
+    ends = {"grace": datetime.fromisoformat(found["due"]), "backoff": repaired + timedelta(seconds=backoff)}
+    assert datetime.fromisoformat(found["held_back_until"]) == ends[later] == max(ends.values())
+    people = operator.run("explain", document).out
+    assert "held back: its grace ends at" in people
+    assert "held back: an earlier repair is given its time (backoff), until" in people
 
 
 def test_a_stalled_lane_is_no_loss_and_said_so(operator: Operator, loop: Loop) -> None:

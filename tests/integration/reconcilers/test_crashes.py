@@ -41,6 +41,7 @@ REPAIRED: Final = [
 @pytest.fixture
 def loop(database: Database, aws: AwsAccount) -> Loop:
     """A loop with a store, on lanes that are consumed."""
+    troubles()  # worked out once, which takes longer than a consumer may be silent where the machine is busy
     matter = Matter(database, uuid7(), uuid7())
     loop = Loop(matter, store=Desk(matter, aws).store).limited(repairs_per_minute=10_000)
     loop.consumers(since=1e6)

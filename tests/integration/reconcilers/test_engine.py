@@ -231,10 +231,10 @@ def test_what_every_pass_asks_is_prepared_once(loop: Loop, mode: Mode) -> None:
 
 def test_repaired_is_what_changed(loop: Loop) -> None:
     """The ledger has exactly the documents whose rows are other than before."""
-    loop.consumers()
     lost = set(loop.lost(5))
     for _ in range(5):
         loop.queued()
+    loop.consumers()
     before = dict(loop.matter.rows("SELECT id, documents::text FROM documents"))
     loop.repair()
     after = dict(loop.matter.rows("SELECT id, documents::text FROM documents"))
