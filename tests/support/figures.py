@@ -63,9 +63,10 @@ class Figures:
         for part, figures in self.found.items():
             parts[part] = {
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "machine": machine(),
                 "figures": list(map(_member, figures)),
             }
-        document = {"command": _COMMAND, "machine": machine(), "parts": parts}
+        document = {"command": _COMMAND, "parts": parts}
         new = path.with_suffix(".new")
         new.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         new.replace(path)
@@ -87,15 +88,13 @@ def machine() -> dict[str, Any]:
 
 def page(document: dict[str, Any]) -> str:
     """The figures as Markdown tables, a section for each part."""
-    on = document["machine"]
-    lines = [
-        (
-            f"Measured with `{document['command']}` on {on['cores']} cores ({on['processor']}), {on['memory']} GiB,"
-            f" Linux {on['kernel']}, Python {on['python']}."
-        )
-    ]
+    lines = [f"Measured with `{document['command']}`."]
     for part, found in sorted(document["parts"].items()):
-        lines += ["", f"### {part}", "", f"{found['at'][:16].replace('T', ' ')} UTC", ""]
+        at, on = found["at"][:16].replace("T", " "), found["machine"]
+        where = (
+            f"{on['cores']} cores ({on['processor']}), {on['memory']} GiB, Linux {on['kernel']}, Python {on['python']}"
+        )
+        lines += ["", f"### {part}", "", f"{at} UTC, on {where}.", ""]
         lines += ["| figure | value | beside it | ratio | target | holds |", "|---|---:|---|---:|---|---|"]
         for each in found["figures"]:
             beside = "" if each["peer"] is None else f"{each['peer']['name']}: {_short(each['peer']['value'])}"
