@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, ScalarSelect, select
 
 from baton.aws.errors import AwsError
 from baton.aws.queues import Depth, Queue
-from baton.db.connect import forgettable, read_transaction
+from baton.db.connect import forgettable
 from baton.db.states import Lane
 from baton.db.tables import outbox
 from baton.reconcilers.lanes import KEPT, LaneState, Reading, lane_states, record_reading
@@ -39,11 +39,11 @@ class Readings:
         self._queues = queues or {}
         self._config = config
         self._keep = keep
+        self._taken: dict[Lane, tuple[Depth, float]] = {}
         self._seen: dict[Lane, list[Reading]] = {}
 
     def take(self, engine: Engine) -> None:
         """Read every queue, with no transaction open, and keep what was read."""
-        read: dict[Lane, tuple[Depth, float]] = {}
         for lane, queue in self._queues.items():
             try:
                 depth = queue.depth()
@@ -52,7 +52,7 @@ class Readings:
                 continue
             _tell(lane, depth)
             if not self._keep:
-                read[lane] = depth, time.monotonic()
+                self._taken[lane] = depth, time.monotonic()
                 continue
             with forgettable(engine) as connection:
                 record_reading(
@@ -62,20 +62,22 @@ class Readings:
                     in_flight=depth.in_flight,
                     delayed=depth.delayed,
                 )
-        if read:
-            self._note(engine, read)
 
-    def _note(self, engine: Engine, read: Mapping[Lane, tuple[Depth, float]]) -> None:
-        with read_transaction(engine) as connection:
-            now: datetime = connection.execute(select(func.app.clock())).scalar_one()
-        asked = time.monotonic()
-        for lane, (depth, at) in read.items():
+    def _note(self, now: datetime) -> None:
+        """Give what was read its time by the database's clock, which the pass asks for anyway."""
+        asked, taken = time.monotonic(), self._taken
+        self._taken = {}
+        for lane, (depth, at) in taken.items():
             moment = now - timedelta(seconds=asked - at)
             kept = [each for each in self._seen.get(lane, []) if now - KEPT <= each.at <= moment]
             self._seen[lane] = [*kept, Reading(moment, depth.visible, depth.in_flight, depth.delayed)]
 
     def states(self, connection: Connection, *, now: datetime) -> dict[Lane, LaneState]:
-        """What is known of each lane."""
+        """What is known of each lane.
+
+        :param now: by the database's clock, asked just before.
+        """
+        self._note(now)
         return lane_states(
             connection,
             now=now,
@@ -87,18 +89,22 @@ class Readings:
 
 def stalled(connection: Connection, states: Mapping[Lane, LaneState], *, now: datetime) -> tuple[Lane, ...]:
     """Lanes that nobody consumes though tickets were sent a while ago."""
-    return tuple(lane for lane, state in states.items() if not state.alive and _waits(connection, lane, now=now))
+    dead = [lane for lane, state in states.items() if not state.alive]
+    if not dead:
+        return ()
+    oldest = connection.execute(select(*map(_oldest_sent, dead))).one()
+    return tuple(lane for lane, at in zip(dead, oldest, strict=True) if at is not None and at < now - STALLED_AFTER)
 
 
-def _waits(connection: Connection, lane: Lane, *, now: datetime) -> bool:
+def _oldest_sent(lane: Lane) -> ScalarSelect[datetime]:
     """By the first row of the index over open tickets."""
-    oldest = connection.execute(
+    return (
         select(outbox.c.dispatched_at)
         .where(outbox.c.lane == word(lane.value), outbox.c.dispatched_at.is_not(None), outbox.c.handled_at.is_(None))
         .order_by(outbox.c.dispatched_at, outbox.c.id)
         .limit(1)
-    ).scalar_one_or_none()
-    return oldest is not None and oldest < now - STALLED_AFTER
+        .scalar_subquery()
+    )
 
 
 def _tell(lane: Lane, depth: Depth) -> None:

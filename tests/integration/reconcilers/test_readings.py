@@ -98,6 +98,8 @@ def test_an_observer_forgets_what_can_decide_nothing(loop: Loop, queues: dict[La
     for hours in (0, 1, 40):
         loop.database.move_clock(hours * 3600)
         readings.take(engine)
+        with engine.connect() as connection:
+            readings.states(connection, now=connection.exec_driver_sql("SELECT app.clock()").scalar_one())
     assert [len(seen) for seen in readings._seen.values()] == [1, 1]
 
 
