@@ -23,8 +23,46 @@ def test_a_sound_system_has_nothing_to_see_to(operator: Operator) -> None:
     assert (ran.code, ran.json["healthy"]) == (0, True)
     people = operator.run("doctor", "--quiet")
     assert people.code == 0
-    assert "ok" in people.out
-    assert "→" not in people.out
+    assert people.out.split() == [str(len(ran.json["findings"])), "ok"]
+
+
+@pytest.mark.parametrize(("role", "level"), [(Role.OBSERVER, "warning"), (Role.RECONCILER, "unknown")])
+def test_what_is_no_fault_fails_it_only_where_that_is_asked_for(operator: Operator, role: Role, level: str) -> None:
+    """A suspension, or sessions that the role may not see: exit code 0, and with ``--strict`` 1."""
+    with operator.clients() as clients:
+        operator.ground(clients)
+    alive(operator)
+    if level == "warning":
+        prepare(
+            operator,
+            "INSERT INTO ops.maintenance (id, kind, reason, set_by)"
+            " VALUES (gen_random_uuid(), 'suspension', 'drill', 'ada')",
+        )
+    ran = operator.run("doctor", "--json", role=role)
+    assert {each["level"] for each in ran.json["findings"]} == {"ok", level}
+    assert (ran.code, ran.json["healthy"]) == (0, True)
+    strict = operator.run("doctor", "--strict", "--json", role=role)
+    assert (strict.code, strict.json["healthy"]) == (1, False)
+
+
+def test_a_look_that_the_role_is_refused_says_so(operator: Operator) -> None:
+    """It is not passed over, and stops no other."""
+    prepare(operator, "REVOKE SELECT ON ops.maintenance FROM baton_observer")
+    findings = operator.run("doctor", "--json").json["findings"]
+    (found,) = [each for each in findings if each["check"] == "breaker"]
+    assert found["level"] == "unknown"
+    assert "permission denied for table maintenance" in found["what"]
+    assert {"roles", "consumers", "queues", "bucket"} <= {each["check"] for each in findings}
+
+
+def test_a_misspelt_setting_is_told_with_the_one_that_it_resembles(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be left at its default without a word."""
+    monkeypatch.setenv("BATON_QUEUE_VISIBILTY", "60")
+    (found,) = findings_of(operator, level="warning", check="settings")
+    assert found["what"] == "BATON_QUEUE_VISIBILTY is none of Baton's settings"
+    assert found["todo"] == "if BATON_QUEUE_VISIBILITY was meant, correct it"
 
 
 def test_an_empty_account_is_told_with_what_to_do(operator: Operator) -> None:
@@ -51,6 +89,22 @@ def test_an_empty_account_is_told_with_what_to_do(operator: Operator) -> None:
         ("REVOKE INSERT ON ops.document_ingest_outbox FROM baton_settler", "roles", "INSERT on ops.document_ingest"),
         ("REVOKE UPDATE (handled_at) ON ops.document_ingest_outbox FROM baton_registrar", "roles", "handled_at"),
         ("GRANT DELETE ON documents TO baton_relay", "roles", "more rights than documented"),
+        (
+            "GRANT TRUNCATE ON ops.dead_letter TO baton_settler",
+            "roles",
+            "TRUNCATE on ops.dead_letter for baton_settler",
+        ),
+        ("GRANT UPDATE ON inbox.item TO baton_observer", "roles", "on inbox.item for baton_observer"),
+        (
+            "GRANT UPDATE (firm_id, matter_id) ON documents TO baton_relay",
+            "roles",
+            "UPDATE (firm_id, matter_id) on documents for baton_relay",
+        ),
+        (
+            "GRANT SELECT (body) ON ops.dead_letter TO baton_relay",
+            "roles",
+            "SELECT (body) on ops.dead_letter for baton_relay",
+        ),
         ("DROP INDEX ops.o_open", "storage", "ops.o_open"),
         ("UPDATE app.alembic_version SET version_num = '0001'", "version", "baton migrate"),
     ],
@@ -130,8 +184,13 @@ def test_what_is_wrong_with_queues_is_told(operator: Operator) -> None:
     faults = findings_of(operator)
     assert {each["check"] for each in faults} == {"queues", "notifications"}
     assert any("keeps messages for 600 s" in each["what"] for each in faults)
-    (letters,) = findings_of(operator, level="warning", check="dead-letters")
-    assert "about 1 messages lie on baton-ingest-dead.fifo" in letters["what"]
+    with operator.clients() as clients:
+        ingest, *_ = operator.ground(clients)
+        assert ingest.dead is not None
+        for _ in range(2):  # waiting there, then in somebody's hand, who lets go of it again
+            (letters,) = findings_of(operator, level="warning", check="dead-letters")
+            assert "about 1 messages lie on baton-ingest-dead.fifo" in letters["what"]
+            ingest.dead.receive(wait=0, limit=1, visibility=300)
 
 
 def test_what_holds_back_is_told(operator: Operator) -> None:

@@ -106,7 +106,10 @@ def test_a_breaker_that_is_not_closed_is_told(operator: Operator, state: str) ->
         " reason = 'every run failed', trial_runs_left = 1",
     )
     (finding,) = findings_of(operator, level="warning", check="breaker")
-    assert f"the breaker has been {state} for 5 min: every run failed" in finding["what"]
+    assert finding["what"].endswith(f"the breaker has been {state} for 5 min: every run failed")
+    prepare(operator, "UPDATE ops.dispatch_guard SET retry_at = '2026-01-01 17:30:00+00'")
+    (finding,) = findings_of(operator, level="warning", check="breaker")
+    assert finding["what"].endswith(": every run failed; trial runs begin at 17:30:00 UTC")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,14 @@ FROM unnest(CAST(:roles AS text[]), CAST(:tables AS text[]), CAST(:columns AS te
 WHERE to_regclass(asked.tab) IS NOT NULL
   AND NOT has_column_privilege(CAST(asked.role AS name), to_regclass(asked.tab), asked.col, 'UPDATE')
 """)
+_FURTHER: Final = text("""
+SELECT asked.role, asked.tab, asked.privilege, array_agg(a.attname::text ORDER BY a.attnum) AS columns
+FROM unnest(CAST(:roles AS text[]), CAST(:tables AS text[]), CAST(:privileges AS text[])) AS asked(role, tab, privilege)
+JOIN pg_attribute a ON a.attrelid = to_regclass(asked.tab) AND a.attnum > 0 AND NOT a.attisdropped
+WHERE has_column_privilege(CAST(asked.role AS name), a.attrelid, a.attnum, asked.privilege)
+  AND NOT has_table_privilege(CAST(asked.role AS name), a.attrelid, asked.privilege)
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+""")
 _UNFORCED: Final = text("""
 SELECT named.tab FROM unnest(CAST(:tables AS text[])) AS named(tab)
 LEFT JOIN pg_class c ON c.oid = to_regclass(named.tab)
@@ -52,8 +60,10 @@ _TEST_DATABASE: Final = text(
 
 #: Role, table, and a privilege or a column.
 _Asked: TypeAlias = tuple[str, str, str]
-#: What a table privilege can be; columns are asked one by one.
-_PRIVILEGES: Final = ("SELECT", "INSERT", "DELETE", "TRUNCATE")
+#: What a table privilege can be. To update is granted by columns alone, which are asked one by one.
+_PRIVILEGES: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE")
+#: What may be granted by columns.
+_BY_COLUMN: Final = ("SELECT", "INSERT", "UPDATE")
 
 
 def versions(connection: Connection) -> Iterator[Finding]:
@@ -178,6 +188,7 @@ def _grants(connection: Connection, existing: set[str]) -> Iterator[Finding]:
         f"{privilege} on {table} for {role}"
         for role, table, privilege in _differing(connection, not_held, should=False)
     ]
+    extra += _further(connection, [each for each in not_held if each[2] in _BY_COLUMN], granted=set(columns))
     if extra:
         yield fault("roles", f"more rights than documented: {listed(extra)}", todo="REVOKE them, as the owner")
 
@@ -195,6 +206,16 @@ def _has(grant: Grant | None, privilege: str) -> bool:
 def _differing(connection: Connection, asked: list[_Asked], *, should: bool) -> list[_Asked]:
     values = {"roles": _of(asked, 0), "tables": _of(asked, 1), "privileges": _of(asked, 2), "held": should}
     return [(row.role, row.tab, row.privilege) for row in connection.execute(_TABLES, values)]
+
+
+def _further(connection: Connection, asked: list[_Asked], *, granted: set[_Asked]) -> Iterator[str]:
+    """Columns that may be used in a way in which their table may not, besides those whose update is granted."""
+    values = {"roles": _of(asked, 0), "tables": _of(asked, 1), "privileges": _of(asked, 2)}
+    for row in connection.execute(_FURTHER, values):
+        known = {column for role, table, column in granted if (role, table, "UPDATE") == tuple(row)[:3]}
+        more = [column for column in row.columns if column not in known]
+        if more:
+            yield f"{row.privilege} ({', '.join(more)}) on {row.tab} for {row.role}"
 
 
 def _of(rows: list[_Asked], column: int) -> list[str]:
