@@ -76,7 +76,9 @@ def test_an_empty_account_is_told_with_what_to_do(operator: Operator) -> None:
         "baton settler",
     ):
         assert words in ran.out
-    assert all(each["todo"] for each in findings_of(operator))
+    faults = findings_of(operator)
+    assert all(each["todo"] for each in faults)
+    assert [each["check"] for each in faults] == [*["consumers"] * 3, *["queues", "dead-letters"] * 3, "bucket"]
 
 
 @pytest.mark.parametrize(
