@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from baton.db.access import Role
+from baton.db.states import Part
 from baton.reconcilers import backstop, explain, gauges, jumps, scrub
 from baton.reconcilers.memory import Private
 from baton.reconcilers.results import Guard
@@ -143,6 +144,70 @@ def test_without_the_row_of_the_guard_what_costs_no_run_goes_on(loop: Loop) -> N
         assert not breaker.trip(connection, reason="too much", config=loop.settings.breaker)
     loop.matter.prepare("INSERT INTO ops.dispatch_guard DEFAULT VALUES")
     assert loop.repair().repaired == 1
+
+
+def _unnamed(loop: Loop, document: UUID) -> None:
+    """The mark of the document's run is gone, and has been for long."""
+    loop.matter.prepare("UPDATE documents SET registration_run_id = NULL WHERE id = :id", id=document)
+    loop.age(document)
+
+
+def test_of_several_runs_the_newest_is_the_one_that_is_named_again(loop: Loop) -> None:
+    """An earlier one was taken over by it."""
+    loop.consumers()
+    document = loop.matter.document()
+    loop.matter.settle(loop.matter.dispatch(document), "expired")
+    newest = loop.matter.take_over(document)
+    _unnamed(loop, document)
+    assert loop.repair().repaired == 1
+    assert loop.ledger()[-1].action == "adopted"
+    assert loop.matter.read(document).registration_run_id == newest
+
+
+def test_a_run_of_an_earlier_pass_is_never_named_again(loop: Loop) -> None:
+    """Whatever it found, it found in another text: the present one is asked about anew."""
+    loop.consumers()
+    document = loop.matter.document()
+    loop.matter.dispatch(document)
+    loop.matter.prepare("UPDATE agents.agent_run SET extraction_run_id = gen_random_uuid()")
+    _unnamed(loop, document)
+    assert loop.repair().repaired == 1
+    assert loop.ledger()[-1].action == "requeued"
+    found = loop.matter.read(document)
+    assert (found.registration_status, found.registration_run_id) == ("queued", None)
+
+
+@pytest.mark.parametrize("of", ["another document", "another pass", "another part"])
+def test_a_part_whose_mark_names_a_run_that_is_not_its_own_is_asked_for_again(loop: Loop, of: str) -> None:
+    """That run's result is announced to nobody for it."""
+    loop.consumers()
+    document, other = loop.matter.registered(), loop.matter.registered()
+    mine, its = (loop.matter.dispatch_part(each, Part.CARD) for each in (document, other))
+    loop.matter.settle(its if of == "another document" else mine, "expired")
+    loop.matter.prepare(
+        "UPDATE record.understanding_part SET run_id = :run, state_since = app.clock() - interval '1 day'"
+        " WHERE document_id = :id AND part = 'card'",
+        run=its if of == "another document" else mine,
+        id=document,
+    )
+    if of == "another pass":
+        loop.matter.prepare(
+            "UPDATE agents.agent_run SET extraction_run_id = gen_random_uuid() WHERE run_id = :run", run=mine
+        )
+    elif of == "another part":
+        loop.matter.prepare("UPDATE agents.agent_run SET purpose = 'brief' WHERE run_id = :run", run=mine)
+    else:
+        loop.matter.prepare(
+            "UPDATE agents.agent_run SET extraction_run_id = (SELECT extraction_run_id FROM documents WHERE id = :id)"
+            " WHERE run_id = :run",
+            id=document,
+            run=its,
+        )
+    announced = "SELECT id FROM ops.document_ingest_outbox WHERE event_type = 'document.artifact.delivered' ORDER BY id"
+    before = loop.matter.rows(announced)
+    loop.repair()
+    assert [entry.action for entry in loop.ledger(document)] == ["requeued"]
+    assert loop.matter.rows(announced) == before
 
 
 def _out_of_range(loop: Loop, document: UUID) -> None:

@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 from baton.db.access import Role
 from baton.db.connect import firm_transaction
 from baton.documents import doors
-from baton.reconcilers import limits, redrive
+from baton.reconcilers import limits, looking, redrive
 from baton.reconcilers.explain import ground_of
 from baton.reconcilers.redrive import Redriver, Request
 from baton.reconcilers.repairs import Repairer
@@ -161,3 +161,35 @@ def test_loops_redrives_and_a_sweeper_at_once_do_each_thing_once(
     assert {row[2] for row in opened} == {1}
     written = Counter((entry.document_id, entry.aspect) for entry in loop.ledger() if entry.result == Effect.REPAIRED)
     assert set(written.values()) == {1}
+
+
+def test_a_run_that_was_taken_over_while_it_was_looked_for_settles_no_other(
+    database: Database, aws: AwsAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the store said of the one is said of no other: it is looked for in a pass of its own."""
+    desk = Desk(Matter(database, uuid7(), uuid7()), aws)
+    loop = Loop(desk.matter, store=desk.store)
+    document = desk.matter.document()
+    runs = [desk.matter.dispatch(document)]
+    lapsed = (
+        "UPDATE agents.agent_run SET accepted_at = created_at - interval '3 hours', created_at = app.clock() -"
+        " interval '3 hours', deadline_at = app.clock() - interval '2 hours' WHERE state = 'pending'"
+    )
+    desk.matter.prepare(lapsed)
+    real = looking.look_for
+
+    def look_for(*given: Any, **named: Any) -> Any:
+        found = real(*given, **named)
+        if len(runs) == 1:
+            desk.matter.settle(runs[0], "expired")
+            runs.append(desk.matter.take_over(document))
+            desk.matter.prepare(lapsed)
+        return found
+
+    monkeypatch.setattr(looking, "look_for", look_for)
+    states = "SELECT run_id, state FROM agents.agent_run"
+    first = loop.repair()
+    assert (first.repaired, first.vanished, first.errors) == (0, 1, 0)
+    assert dict(desk.matter.rows(states)) == {runs[0]: "expired", runs[1]: "pending"}
+    assert loop.repair().repaired == 1
+    assert dict(desk.matter.rows(states)) == {runs[0]: "expired", runs[1]: "expired"}
