@@ -189,6 +189,42 @@ def test_a_name_that_is_left_out_must_be_clear(standin: Standin, capsys: pytest.
     assert "main, other" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (("-n", "law", "status"), ["--namespace=law"]),
+        (("status", "-n", "law"), ["--namespace=law"]),
+        (("--namespace", "law", "status", "-n", "court"), ["--namespace=court"]),
+        (("-n", "law", "status", "--context", "here"), ["--context=here", "--namespace=law"]),
+        (
+            ("--kubeconfig", "mine", "--context", "there", "status", "--context", "here"),
+            ["--kubeconfig=mine", "--context=here"],
+        ),
+    ],
+)
+def test_kubectls_own_options_stand_on_either_side(
+    standin: Standin, capsys: pytest.CaptureFixture[str], typed: tuple[str, ...], meant: list[str]
+) -> None:
+    """Before the command and behind it; in both places, the one behind it wins."""
+    folder = standin("open(__file__ + '.asked', 'w').write(json.dumps(arguments))\nprint(json.dumps({'items': []}))")
+    assert main([*typed]) == Exit.OK
+    asked = json.loads((folder / "kubectl.asked").read_text())
+    assert asked[: asked.index("--request-timeout=30s")] == meant
+    assert "no RegistrationReconciler" in capsys.readouterr().out
+    assert main(["-o", "json", *typed]) == Exit.OK
+    assert json.loads(capsys.readouterr().out)["resources"] == []
+
+
+def test_a_namespace_before_the_command_is_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """Bytes that are none are refused there, too; and the help says where it may stand."""
+    assert main(["-n", "\udcff", "status"]) == Exit.SETTINGS
+    assert "no text" in capsys.readouterr().err
+    assert main(["--help"]) == 0
+    output = " ".join(capsys.readouterr().out.split())
+    assert "-n, --namespace" in output
+    assert "before a command or behind it" in output
+
+
 def test_a_report_is_its_owners_and_goes_over_nothing(
     standin: Standin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

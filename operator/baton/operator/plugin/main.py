@@ -6,12 +6,14 @@ import signal
 import sys
 from importlib.metadata import version
 from types import FrameType
+from typing import Any
 
 import click
 
 from baton.operator.plugin import changing, looking, redriving, reporting
 from baton.operator.plugin.drawing import tell
 from baton.operator.plugin.failures import Failed
+from baton.operator.plugin.options import everywhere
 from baton.settings.exits import Exit
 from baton.settings.options import in_words
 
@@ -26,18 +28,24 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@everywhere
 @click.version_option(version("baton"), message="%(version)s")
-def program() -> None:
+@click.pass_context
+def program(ctx: click.Context, /, **said: Any) -> None:
     """See what the Baton operator sees, and ask it to repair, by your own rights in the cluster.
 
     What is looked at beyond the resources is asked of the operator through a forwarded port, with your token; what
     changes something is a change of a resource. Neither needs a database's password or a shell in a pod.
 
+    Namespace, context, kubeconfig and output may be said before a command or behind it; said twice, behind it counts.
+
     Exit codes: 0 done, 1 tried and failed, 2 wrong usage, 69 something needed does not answer, 70 a fault of Baton's
     own, 75 not yet, try again later, 77 you may not.
     """
+    ctx.obj = said
 
 
+in_words(program)
 for each in (
     looking.status,
     looking.explain,

@@ -19,13 +19,22 @@ _LONGEST: Final = 604_800
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+def everywhere(command: _F) -> _F:
+    """Kubectl's own options: before the command, too, since that is where they stand for kubectl itself."""
+    for option in (
+        click.option("-n", "--namespace", metavar="NAME", help="Namespace of the resources."),
+        click.option("--context", metavar="NAME", help="Context of the kubeconfig."),
+        click.option("--kubeconfig", metavar="FILE", help="The kubeconfig."),
+        click.option("-o", "--output", type=click.Choice(["json"]), help="One JSON value in the place of columns."),
+    )[::-1]:
+        command = option(command)
+    return command
+
+
 def reaching(command: Callable[..., Any]) -> Callable[..., Any]:
     """Which cluster and namespace, and how it is printed: ``kubectl`` and ``as_json``."""
 
-    @click.option("-n", "--namespace", metavar="NAME", help="Namespace of the resources.")
-    @click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
-    @click.option("--kubeconfig", metavar="FILE", help="The kubeconfig.")
-    @click.option("-o", "--output", type=click.Choice(["json"]), help="One JSON value in the place of columns.")
+    @everywhere
     @wraps(command)
     def with_kubectl(
         *arguments: Any,
@@ -35,8 +44,11 @@ def reaching(command: Callable[..., Any]) -> Callable[..., Any]:
         output: str | None,
         **more: Any,
     ) -> Any:
-        kubectl = Kubectl(kubeconfig, context, namespace)
-        return command(*arguments, kubectl=kubectl, as_json=output == "json", **more)
+        said = {"namespace": namespace, "context": context, "kubeconfig": kubeconfig, "output": output}
+        before = click.get_current_context().obj or {}
+        chosen = {name: before.get(name) if value is None else value for name, value in said.items()}
+        kubectl = Kubectl(chosen["kubeconfig"], chosen["context"], chosen["namespace"])
+        return command(*arguments, kubectl=kubectl, as_json=chosen["output"] == "json", **more)
 
     return with_kubectl
 
