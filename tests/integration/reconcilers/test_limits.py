@@ -253,6 +253,8 @@ def test_when_attempts_are_used_up_extraction_fails_visibly(loop: Loop) -> None:
     )
     loop.lose(rows[-1][0])
     assert limited.repair().effects[("ingest_stalled", Effect.GAVE_UP)] == 1
+    ended = "SELECT outcome FROM ops.document_ingest_outbox WHERE id = :id"
+    assert loop.matter.rows(ended, id=rows[-1][0]) == [("refused",)]
     found = loop.matter.read(document)
     assert found.processing_status is ProcessingStatus.FAILED
     assert found.processing_message

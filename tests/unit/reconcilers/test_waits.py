@@ -5,10 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from baton.reconcilers import scrub
+from baton.reconcilers import planning, scrub
 from baton.reconcilers.classification import DISCREPANCIES
 from baton.reconcilers.ledger import History
 from baton.reconcilers.limits import Turn, turn
+from baton.reconcilers.planning import Allowance
+from baton.reconcilers.results import Guard
 from baton.settings.reconciling import Reconcile
 
 LAST = datetime(2026, 5, 1, tzinfo=UTC)
@@ -58,3 +60,12 @@ def test_the_scrub_has_its_rate_and_makes_up_for_a_minute_at_most(monkeypatch: p
     assert pace.due() == 3000
     pace.rest()
     assert pace.due() == 0
+
+
+@pytest.mark.parametrize(("early", "guard"), [(timedelta(microseconds=1), Guard.BACKOFF), (timedelta(0), None)])
+def test_a_repair_is_due_at_its_very_moment(early: timedelta, guard: Guard | None) -> None:
+    """An instant before it is held back until then."""
+    due = datetime(2026, 1, 1, tzinfo=UTC)
+    allowed = Allowance(held=None, owned=True, left=1, run=None)
+    told = planning._guard(STALLED, Turn(due=due), allowed=allowed, left=1, now=due - early)
+    assert told == (guard, None if guard is None else due)
