@@ -9,7 +9,7 @@ from baton.db.access import Role
 from baton.db.states import Part
 from baton.reconcilers import backstop, explain, gauges, jumps, scrub
 from baton.reconcilers.memory import Private
-from baton.reconcilers.results import Guard
+from baton.reconcilers.results import Effect, Guard
 from baton.runs import breaker
 from support.reconciling import Loop
 from support.waiting import wait_until
@@ -144,6 +144,21 @@ def test_without_the_row_of_the_guard_what_costs_no_run_goes_on(loop: Loop) -> N
         assert not breaker.trip(connection, reason="too much", config=loop.settings.breaker)
     loop.matter.prepare("INSERT INTO ops.dispatch_guard DEFAULT VALUES")
     assert loop.repair().repaired == 1
+
+
+def test_what_was_under_way_for_another_pass_ends_with_it(loop: Loop) -> None:
+    """In the repair itself: its ticket is closed as stale, and its run, which is paid for, is waited for no more."""
+    queued, ticket = loop.queued()
+    running = loop.matter.document()
+    run = loop.matter.dispatch(running)
+    loop.matter.prepare("UPDATE documents SET registration_pass = gen_random_uuid()")
+    for document in (queued, running):
+        loop.age(document)
+    assert dict(loop.repair().effects) == {("pass_superseded", Effect.REPAIRED): 2}
+    ended = "SELECT outcome FROM ops.document_ingest_outbox WHERE id = :id"
+    assert loop.matter.rows(ended, id=ticket.id) == [("stale",)]
+    assert loop.matter.rows("SELECT run_id, state FROM agents.agent_run") == [(run, "superseded")]
+    assert loop.statuses() == {"not_requested": 2}
 
 
 def _unnamed(loop: Loop, document: UUID) -> None:
