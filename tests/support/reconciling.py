@@ -104,6 +104,13 @@ class Loop:
         assert ticket is not None
         return document, ticket
 
+    def send(self, ticket: Ticket) -> None:
+        """The ticket was sent a moment ago; nobody has received it."""
+        self.matter.prepare(
+            "UPDATE ops.document_ingest_outbox SET dispatched_at = app.clock(), message_id = 'm' WHERE id = :id",
+            id=ticket.id,
+        )
+
     def lose(self, ticket: Ticket | int, *, ago: float = 3600.0) -> None:
         """The ticket was sent and received, and its consumer died with the message in hand."""
         self.matter.prepare(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from rich.console import Console
 from rich.padding import Padding
@@ -46,7 +47,7 @@ def draw(found: Explanation, out: Console, *, everything: bool) -> None:
     for seen in found.aspects:
         out.print()
         out.print(_answer(seen, found.now))
-        for line in _lines(seen, found.now):
+        for line in (*_sooner(seen, found.document.id), *_lines(seen, found.now)):
             out.print(Padding(line, (0, 0, 0, 4), expand=False))
         for row in seen.rows if everything else _worth_showing(seen):
             out.print(Padding(_row(row, seen), (0, 0, 0, 4), expand=False))
@@ -110,6 +111,16 @@ def _answer(seen: AspectSeen, now: datetime) -> Text:
     elif verdict.due is not None:
         line.append(f"; due since {relative(verdict.due, now=now)}", style="dim")
     return line
+
+
+def _sooner(seen: AspectSeen, document_id: UUID) -> Iterator[Text]:
+    """The retention's end is the very last; an operator who reads it alone would wait for days."""
+    if seen.lost_if_empty_for is not None:
+        empty = span(seen.lost_if_empty_for)
+        yield Text("lost sooner: ", style="bold").append(
+            f"if its queue is seen empty for {empty} after it was sent, while a consumer polls"
+        )
+        yield Text("not to wait: ", style="bold").append(f"baton redrive {document_id} --under-way --reason …")
 
 
 def _lines(seen: AspectSeen, now: datetime) -> Iterator[Text]:

@@ -34,6 +34,7 @@ from baton.reconcilers import ledger, owner, timeline
 from baton.reconcilers.aspects import Aspect
 from baton.reconcilers.classification import DISCREPANCIES, HEALTHY, ORDER, Verdict, classify, parameters
 from baton.reconcilers.graces import graces
+from baton.reconcilers.healthy import WAITING
 from baton.reconcilers.lanes import LaneState
 from baton.reconcilers.planning import Ground, allowance, plan
 from baton.reconcilers.readings import Readings
@@ -92,6 +93,8 @@ class AspectSeen:
     """What would be done about it; ``None`` where nothing disagrees."""
     grace_until: datetime | None
     """When the grace is over, where one runs."""
+    lost_if_empty_for: timedelta | None
+    """Of a ticket on its queue: it counts as lost sooner, once the queue was seen empty for so long since it was sent."""
 
     @property
     def answer(self) -> RowSeen | None:
@@ -178,6 +181,7 @@ def _aspect(
         rows=tuple(row.read(seen, values) for row in asked.rows[:upto]),
         planned=planned,
         grace_until=verdict.due if verdict.settling else None,
+        lost_if_empty_for=ground.lanes[aspect.lane].empty_for if verdict.name == WAITING.name else None,
     )
 
 
@@ -311,7 +315,7 @@ def as_json(explanation: Explanation) -> dict[str, object]:
 
 
 def _aspect_json(seen: AspectSeen) -> dict[str, object]:
-    verdict, planned = seen.verdict, seen.planned
+    verdict, planned, sooner = seen.verdict, seen.planned, seen.lost_if_empty_for
     return {
         "aspect": seen.aspect,
         "verdict": verdict.name,
@@ -325,6 +329,7 @@ def _aspect_json(seen: AspectSeen) -> dict[str, object]:
         "held_back_by": None if planned is None else held_back(seen),
         "held_back_until": held_back_until(seen),
         "last_attempt": planned is not None and planned.exhausted,
+        "lost_if_empty_for_seconds": None if sooner is None else sooner.total_seconds(),
         "rows": [
             {"row": row.name, "holds": row.holds, "clauses": [_clause_json(clause) for clause in row.clauses]}
             for row in seen.rows

@@ -69,6 +69,11 @@ class LaneState:
     overtaken_before: datetime = NEVER
 
     @property
+    def empty_for(self) -> timedelta:
+        """For how long its queue must be seen empty, so that what was sent before is lost."""
+        return empty_for(self.visibility)
+
+    @property
     def passed_before(self) -> datetime:
         """Unreceived tickets that were sent before this may be lost; those sent later are not."""
         return max(self.empty_before, self.overtaken_before)
@@ -82,6 +87,11 @@ class LaneState:
             f"{self.lane}_empty_before": self.empty_before,
             f"{self.lane}_overtaken_before": self.overtaken_before,
         }
+
+
+def empty_for(visibility: timedelta) -> timedelta:
+    """For how long a queue must be seen empty: by then whoever had one of its messages in hand has let go of it."""
+    return max(2 * visibility, EMPTY_FOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +144,7 @@ def lane_states(
     :param seen: readings that are not kept in Postgres, since whoever took them cannot write there.
     """
     begin = now - max(2 * visibility, OVERTAKEN_FOR)
-    span = max(2 * visibility, EMPTY_FOR)
+    span = empty_for(visibility)
     found = {}
     for lane, first in _firsts(connection, now=now, begin=begin).items():
         began = None

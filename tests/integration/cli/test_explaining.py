@@ -72,6 +72,29 @@ def test_a_healthy_document_names_who_moves_next_and_when(operator: Operator, lo
     assert f"classify run {run} settled: delivered" in people.out
 
 
+@pytest.mark.parametrize(("visibility", "minutes"), [(60, 5), (900, 30)])
+def test_what_waits_on_a_queue_is_lost_sooner_than_its_retention_ends(
+    operator: Operator, loop: Loop, monkeypatch: pytest.MonkeyPatch, visibility: int, minutes: int
+) -> None:
+    """By when stays the retention's end; beside it stands after how long an empty queue says so, and how not to wait."""
+    environ = operator.environ
+    monkeypatch.setattr(operator, "environ", lambda role: {**environ(role), "BATON_QUEUE_VISIBILITY": str(visibility)})
+    loop.consumers()
+    document, ticket = loop.queued()
+    assert _told(operator, document)["lost_if_empty_for_seconds"] is None
+    assert "lost sooner" not in operator.run("explain", document).out
+    loop.send(ticket)
+    found = _told(operator, document)
+    assert (found["verdict"], found["lost_if_empty_for_seconds"]) == ("waiting", minutes * 60)
+    ((sent,),) = loop.matter.rows(
+        "SELECT dispatched_at FROM ops.document_ingest_outbox WHERE dispatched_at IS NOT NULL"
+    )
+    assert datetime.fromisoformat(found["due"]) == sent + timedelta(seconds=Settings().queues.retention)
+    people = " ".join(operator.run("explain", document).out.split())
+    assert f"if its queue is seen empty for {minutes} min after it was sent" in people
+    assert f"baton redrive {document} --under-way --reason" in people
+
+
 @pytest.mark.parametrize(
     ("statement", "held_by"),
     [

@@ -4,8 +4,10 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import psutil
@@ -94,6 +96,77 @@ def test_what_is_no_token_goes_into_no_header(tmp_path: Path, text: str) -> None
     with pytest.raises(Failed) as failed:
         found(file=tmp_path / "token")
     assert "hunter2" not in str(failed.value)
+
+
+@pytest.fixture
+def explained(standin: Standin, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., str]]:
+    """What explain prints of an explanation, which a server on this machine gives."""
+    given: dict[str, Any] = {}
+
+    class Operator(BaseHTTPRequestHandler):
+        """Answers every question with it."""
+
+        def do_GET(self) -> None:
+            """Answer."""
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"explanation": given}).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    def explain(*options: str, **more: Any) -> str:
+        given.update(EXPLAINED, **more)
+        standin(f"print({json.dumps(json.dumps({'items': [RESOURCE]}))})")
+        token_file = tmp_path / "token"
+        token_file.write_text("abc.def")
+        way = ("--server", f"http://127.0.0.1:{server.server_port}", "--token-file", str(token_file))
+        assert main(["explain", DOCUMENT, *way, *options]) == Exit.OK
+        return capsys.readouterr().out
+
+    server = HTTPServer(("127.0.0.1", 0), Operator)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield explain
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+DOCUMENT = "0198c0de-0000-7000-8000-000000000001"
+EXPLAINED: dict[str, Any] = {
+    "document": {
+        **dict.fromkeys(("id", "firm_id", "matter_id"), DOCUMENT),
+        **{f"{axis}_status": "queued" for axis in ("processing", "registration")},
+        **{f"{axis}_status_since": "2030-01-31T12:00:00Z" for axis in ("processing", "registration")},
+        "deleted_at": None,
+    },
+    "aspects": [],
+    "timeline": [],
+    "timeline_cut": False,
+}
+WAITING: dict[str, Any] = {
+    **dict.fromkeys(("disagrees", "action", "held_back_by"), None),
+    "aspect": "registration",
+    "verdict": "waiting",
+    "owner": "queue",
+    "due": "2030-02-14T12:00:00Z",
+    "healthy": True,
+    "meaning": "its ticket is on the queue",
+    "rows": [],
+}
+
+
+def test_what_waits_on_a_queue_says_what_makes_it_count_sooner(explained: Callable[..., str]) -> None:
+    """Beside the end of the retention, and how not to wait; an operator of an earlier version says nothing of it."""
+    output = explained(aspects=[{**WAITING, "lost_if_empty_for_seconds": 450.0}])
+    assert "2030-02-14 12:00:00" in output
+    assert (
+        "registration: it counts as lost sooner if its queue is seen empty for 7.5 minutes after it was sent" in output
+    )
+    assert f"kubectl baton redrive {DOCUMENT} --under-way --reason" in output
+    for aspect in (WAITING, {**WAITING, "lost_if_empty_for_seconds": None}):
+        assert "sooner" not in explained(aspects=[aspect])
 
 
 PODS = {

@@ -152,6 +152,8 @@ def _draw_explanation(found: Body, *, everything: bool) -> None:
     columns = ("ASPECT", "VERDICT", "DISAGREES", "NEXT IS", "BY (UTC)", "REPAIR", "HELD BACK BY")
     show_table(columns, [_aspect(each) for each in found["aspects"]])
     for aspect in found["aspects"]:
+        _draw_sooner(aspect, document["id"])
+    for aspect in found["aspects"]:
         rows = _rows(aspect, everything=everything)
         if rows:
             show()
@@ -162,6 +164,18 @@ def _draw_explanation(found: Body, *, everything: bool) -> None:
     show_table(("AT (UTC)", "WHAT", "BY"), [(moment(each["at"]), each["what"], each["by"]) for each in events])
     if len(events) < len(found["timeline"]) or found["timeline_cut"]:
         show("There is more of it, and older.")
+
+
+def _draw_sooner(aspect: Body, document: object) -> None:
+    """The retention's end is the very last; an operator who reads it alone would wait for days."""
+    empty = aspect.get("lost_if_empty_for_seconds")  # an operator of an earlier version does not say it
+    if empty is not None:
+        show()
+        show(
+            f"{plain(aspect['aspect'])}: it counts as lost sooner if its queue is seen empty for {empty / 60:g} minutes"
+            " after it was sent, while a consumer polls."
+        )
+        show(f"  Not to wait: kubectl baton redrive {plain(document)} --under-way --reason …")
 
 
 def _aspect(each: Body) -> tuple[object, ...]:
