@@ -22,6 +22,7 @@ from baton.cli.stations import Station, open_station
 from baton.db.states import FailureKind, ProcessingStatus, RegistrationStatus
 from baton.reconcilers import redrive, rehearsal
 from baton.reconcilers.aspects import Aspect
+from baton.reconcilers.choosing import Choice
 from baton.reconcilers.explain import ground_of
 from baton.reconcilers.redrive import Progress, RedriveRefused, Request, State
 from baton.reconcilers.selection import Selector, SelectorRefused
@@ -72,7 +73,9 @@ def _chosen(command: Decorated) -> Decorated:
             "--older-than", callback=_age, metavar="AGE", help="Only what has stood for this long: 90s, 15m, 2h, 3d."
         ),
         click.option(
-            "--under-way", is_flag=True, help="Also what is healthy and on its way; its ticket is written anew."
+            "--under-way",
+            is_flag=True,
+            help="Also what is on its way, or was lost and is not yet known to be; its ticket is written anew.",
         ),
     )[::-1]:
         command = option(command)
@@ -184,7 +187,7 @@ def _carry_out(station: Station, progress: Progress, *, rate: float, as_json: bo
     if as_json:
         print_json({"redrive": request.id, "state": done.state, **_as_json(done.counts)})
     else:
-        _print(done.counts, verb="redriven")
+        _print(done.counts, verb="redriven", selector=request.selector)
     if done.state is not State.FINISHED:
         raise CommandFailed(f"interrupted; go on with: baton redrive --resume {request.id}", code=Exit.TEMPORARY)
     return Exit.FAILED if done.counts.failed else Exit.OK
@@ -202,7 +205,7 @@ def _preview(selector: Selector, *, as_json: bool) -> int:
     if as_json:
         print_json({"dry_run": True, "complete": complete, **_as_json(counts)})
         return Exit.OK
-    _print(counts, verb="would be redriven")
+    _print(counts, verb="would be redriven", selector=selector)
     if not complete:
         click.echo(f"only {counts.examined} documents were looked at; there are more")
     return Exit.OK
@@ -246,7 +249,7 @@ def _as_json(counts: Counts) -> dict[str, object]:
     }
 
 
-def _print(counts: Counts, *, verb: str) -> None:
+def _print(counts: Counts, *, verb: str, selector: Selector) -> None:
     out = console()
     out.print(f"{counts.redriven} {verb}, {counts.examined} documents looked at")
     titles: Sequence[str] = sorted(counts.totals)
@@ -258,3 +261,5 @@ def _print(counts: Counts, *, verb: str) -> None:
     for name, found in sorted(counts.firms.items(), key=lambda each: -each[1].total()):
         grid.add_row(plain(name), *(str(found[title] or "") for title in titles))
     out.print(grid)
+    if Choice.LEFT_UNDER_WAY in titles and not selector.under_way:
+        out.print("what is under way is redriven, too, with --under-way, unless the agent has it")

@@ -112,6 +112,25 @@ def test_redrive_from_the_command_line(operator: Operator, loop: Loop) -> None:
     assert operator.run("redrive", "--resume", done.json["redrive"], role=Role.RECONCILER).code == 0
 
 
+def test_what_is_left_under_way_names_the_option_that_takes_it(operator: Operator, loop: Loop) -> None:
+    """A rehearsal and a redrive say it, unless the option was given; then the ticket is written anew."""
+    document, ticket = loop.queued()
+    loop.send(ticket)
+    named = "with --under-way"
+    dry = operator.run("redrive", document, "--dry-run").out
+    assert "left: under way" in dry
+    assert named in dry
+    assert named in operator.run("redrive", document, "--reason", "asked for", role=Role.RECONCILER).out
+    assert loop.generations(document) == [1]
+    taken = operator.run("redrive", document, "--under-way", "--reason", "asked for", role=Role.RECONCILER)
+    assert (taken.code, named in taken.out) == (0, False)
+    assert loop.generations(document) == [1, 2]
+    other = loop.matter.document()
+    loop.matter.dispatch(other)
+    with_agent = operator.run("redrive", other, "--under-way", "--dry-run").out
+    assert ("left: under way" in with_agent, named in with_agent) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

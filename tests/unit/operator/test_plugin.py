@@ -22,6 +22,7 @@ from baton.operator.plugin.main import main
 from baton.operator.plugin.redriving import REGISTRATION
 from baton.operator.plugin.tokens import token
 from baton.operator.plugin.tunnels import tunnel
+from baton.reconcilers.choosing import Choice
 from baton.settings.exits import Exit
 from support.waiting import wait_until
 
@@ -296,6 +297,32 @@ def test_a_namespace_before_the_command_is_a_text(capsys: pytest.CaptureFixture[
     output = " ".join(capsys.readouterr().out.split())
     assert "-n, --namespace" in output
     assert "before a command or behind it" in output
+
+
+@pytest.fixture
+def redriven(standin: Standin, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What is printed of a redrive that ended so."""
+
+    def draw(*options: str, spec: dict[str, Any] | None = None, **status: Any) -> str:
+        made = {
+            "metadata": {"name": "main-x"},
+            "spec": {"selector": {"documents": [DOCUMENT]}, "dryRun": False, **(spec or {})},
+            "status": {"state": "Finished", "examined": 1, "redriven": 0, "failed": 0, "conditions": [], **status},
+        }
+        answers = [json.dumps(made), json.dumps({"items": [RESOURCE]})]
+        standin(f"print({answers!r}['get' in arguments])")
+        assert main(["redrive", DOCUMENT, "--reason", "mended", "--requested-by", "ada", "--wait", *options]) == Exit.OK
+        return capsys.readouterr().out
+
+    return draw
+
+
+def test_what_was_left_under_way_names_the_option_that_takes_it(redriven: Callable[..., str]) -> None:
+    """Where it was not said already, by the reason that the operator writes."""
+    left = {"refused": [{"reason": Choice.LEFT_UNDER_WAY.value, "count": 1}]}
+    assert "with --under-way" in redriven(**left)
+    assert "with --under-way" not in redriven(spec={"selector": {"underWay": True}}, **left)
+    assert "with --under-way" not in redriven(refused=[{"reason": Choice.LEFT_TO_RELAY.value, "count": 1}])
 
 
 def test_a_report_is_its_owners_and_goes_over_nothing(

@@ -17,6 +17,8 @@ from baton.settings.exits import Exit
 
 #: Statuses of the registration's axis; all others are of the text's.
 REGISTRATION: Final = frozenset({"not_requested", "queued", "registering", "registered"})
+#: Why something was left alone that can be asked for all the same.
+_LEFT_UNDER_WAY: Final = "left: under way"
 _ENDS: Final = frozenset({"Finished", "Refused"})
 
 
@@ -30,7 +32,11 @@ _ENDS: Final = frozenset({"Finished", "Refused"})
 @click.option("--error", "errors", multiple=True, metavar="KIND", help="Documents that failed in one of these ways.")
 @click.option("--aspect", "aspects", multiple=True, metavar="ASPECT", help="Only these.")
 @click.option("--older-than", metavar="SPAN", help="Both statuses have stood for as long, such as 30m.")
-@click.option("--under-way", is_flag=True, help="Also what is healthy and on its way.")
+@click.option(
+    "--under-way",
+    is_flag=True,
+    help="Also what is on its way, or was lost and is not yet known to be; its ticket is written anew.",
+)
 @click.option("--per-minute", type=click.IntRange(min=1), metavar="N", help="Documents a minute.")
 @click.option("--requested-by", metavar="WHO", help="Left out, your name in the cluster.")
 @click.option("--dry-run", is_flag=True, help="The operator plans and counts; nothing is redriven.")
@@ -147,3 +153,7 @@ def _draw(found: Body) -> None:
         if rows:
             show()
             show_table((title, "COUNT"), rows)
+    left = {each["reason"] for each in told.get("refused") or ()}
+    if _LEFT_UNDER_WAY in left and not found["spec"]["selector"].get("underWay"):
+        show()
+        show("What is under way is redriven, too, with --under-way, unless the agent has it.")
