@@ -325,6 +325,16 @@ def test_what_was_left_under_way_names_the_option_that_takes_it(redriven: Callab
     assert "with --under-way" not in redriven(refused=[{"reason": Choice.LEFT_TO_RELAY.value, "count": 1}])
 
 
+@pytest.mark.parametrize(
+    ("dry", "done", "head"), [(True, 0, "WOULD BE DONE"), (False, 3, "DONE"), (False, 2, "WAS TO BE DONE")]
+)
+def test_a_plan_is_told_as_what_became_of_it(redriven: Callable[..., str], dry: bool, done: int, head: str) -> None:
+    """A rehearsal's would be done; a redrive's was, or was to be where less was done than was counted before."""
+    plan = [{"action": "retry", "count": 1}, {"action": "repair", "count": 2}]
+    output = redriven(spec={"dryRun": dry}, plan=plan, redriven=done)
+    assert [line.split("   ")[0] for line in output.splitlines() if line.endswith("COUNT")] == [head]
+
+
 def test_a_report_is_its_owners_and_goes_over_nothing(
     standin: Standin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -148,7 +148,7 @@ def _draw(found: Body) -> None:
     counts = (("EXAMINED", "examined"), ("REDRIVEN", "redriven"), ("FAILED", "failed"))
     show()
     show_table([title for title, _ in counts], [[told.get(key, 0) for _, key in counts]])
-    for title, key, name in (("WOULD BE DONE", "plan", "action"), ("LEFT ALONE", "refused", "reason")):
+    for title, key, name in ((_planned(found), "plan", "action"), ("LEFT ALONE", "refused", "reason")):
         rows = [(each[name], each["count"]) for each in told.get(key) or ()]
         if rows:
             show()
@@ -157,3 +157,12 @@ def _draw(found: Body) -> None:
     if _LEFT_UNDER_WAY in left and not found["spec"]["selector"].get("underWay"):
         show()
         show("What is under way is redriven, too, with --under-way, unless the agent has it.")
+
+
+def _planned(found: Body) -> str:
+    """What the plan, which was counted before anything was done, has become."""
+    if found["spec"].get("dryRun"):
+        return "WOULD BE DONE"
+    told = found["status"]
+    whole = sum(each["count"] for each in told.get("plan") or ()) == told.get("redriven", 0)
+    return "DONE" if whole else "WAS TO BE DONE"
