@@ -299,6 +299,30 @@ def test_a_namespace_before_the_command_is_a_text(capsys: pytest.CaptureFixture[
     assert "before a command or behind it" in output
 
 
+@pytest.mark.parametrize(
+    ("events", "cut", "said"),
+    [
+        (20, False, None),
+        (21, False, "--all shows all of it"),
+        (21, True, "--all shows more of it"),
+        (20, True, "older."),
+    ],
+)
+def test_a_timeline_that_is_cut_names_the_option_that_shows_it(
+    explained: Callable[..., str], events: int, cut: bool, said: str | None
+) -> None:
+    """With that option, only what the operator itself left out is told."""
+    event = {"at": "2030-01-31T12:00:00Z", "what": "written", "by": None}
+    more: dict[str, Any] = {"timeline": [event] * events, "timeline_cut": cut}
+    short = explained(**more)
+    assert short.count("written") == 20
+    assert ("There is more" in short, "--all" in short) == (said is not None, events > 20)
+    assert said is None or said in short
+    whole = explained("--all", **more)
+    assert whole.count("written") == events
+    assert ("There is more" in whole, "--all" in whole) == (cut, False)
+
+
 @pytest.fixture
 def redriven(standin: Standin, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """What is printed of a redrive that ended so."""

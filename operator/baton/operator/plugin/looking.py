@@ -162,7 +162,9 @@ def _draw_explanation(found: Body, *, everything: bool) -> None:
     events = found["timeline"] if everything else found["timeline"][-_NEWEST:]
     show()
     show_table(("AT (UTC)", "WHAT", "BY"), [(moment(each["at"]), each["what"], each["by"]) for each in events])
-    if len(events) < len(found["timeline"]) or found["timeline_cut"]:
+    if len(events) < len(found["timeline"]):
+        show(f"There is more of it, and older: --all shows {'more' if found['timeline_cut'] else 'all'} of it.")
+    elif found["timeline_cut"]:
         show("There is more of it, and older.")
 
 
