@@ -138,6 +138,7 @@ def test_status_says_whether_anything_is_stuck(carer: Person, world: Cluster) ->
     told = json.loads(carer.types("status", "-o", "json")[0])
     assert told["resources"][0]["status"] == STUCK
     assert told["operator"]["leads"] is False
+    assert carer.types("-n", "nowhere", "status", code=69)[0].startswith("NAME")  # behind the command is the right one
 
 
 def test_status_is_shown_though_the_operator_is_away(carer: Person) -> None:
@@ -155,6 +156,10 @@ def test_explain_and_plan_say_what_is_wrong(carer: Person, world: Cluster) -> No
     assert_golden("baton-plan", shown(carer.types("plan")[0]))
     assert json.loads(carer.types("explain", document, "-o", "json")[0])["explanation"]["document"]["id"] == document
     assert json.loads(carer.types("plan", "-o", "json")[0])["plan"]["found"] == {"request_ticket_missing": 1}
+    loop = Loop(world.matter)
+    queued, ticket = loop.queued()
+    loop.send(ticket)
+    assert "lost sooner if its queue is seen empty for 5 minutes" in carer.types("explain", str(queued))[0]
     assert "no such document" in carer.types("explain", DOCUMENT, code=1)[1]
     assert "DOCUMENT" in carer.types("explain", "letter.pdf", code=2)[1]
 
