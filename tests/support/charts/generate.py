@@ -11,7 +11,8 @@ from baton.settings.fields import declared
 from baton.settings.model import concerns
 from baton.settings.reference import rewritten
 from support.charts.dashboard import dashboard
-from support.charts.places import ALERTS, COPIES, DASHBOARD, README, RUNBOOKS, SCHEMA
+from support.charts.kinds import kinds_page
+from support.charts.places import ALERTS, COPIES, DASHBOARD, KINDS_PAGE, README, RUNBOOKS, SCHEMA
 from support.charts.values import shown, values
 
 #: Variables that the chart itself sets, or that are nobody's to set in a pod.
@@ -88,6 +89,7 @@ def generated() -> dict[Path, str]:
     return {
         **{copy: original.read_text(encoding="utf-8") for copy, original in COPIES.items()},
         SCHEMA: schema(),
+        KINDS_PAGE: kinds_page(),
         DASHBOARD: json.dumps(dashboard(), indent=2, ensure_ascii=False) + "\n",
         README: rewritten(README.read_text(encoding="utf-8"), block="values", body=f"\n{tables()}\n"),
         RUNBOOKS / "README.md": rewritten(

@@ -11,9 +11,12 @@ ALERTS = CHART / "files" / "alerts.yaml"
 DASHBOARD = CHART / "files" / "dashboard.json"
 RUNBOOKS = REPOSITORY / "docs" / "runbooks"
 
+KINDS = sorted((REPOSITORY / "crds").glob("*.yaml"))
+KINDS_PAGE = REPOSITORY / "docs" / "resources.md"
+
 COPIES = {
     **{CHART / "files" / "rbac" / each.name: each for each in sorted((REPOSITORY / "operator").glob("rbac*.yaml"))},
-    **{CHART / "files" / "crds" / each.name: each for each in sorted((REPOSITORY / "crds").glob("*.yaml"))},
+    **{CHART / "files" / "crds" / each.name: each for each in KINDS},
 }
 """What the chart ships as it is: its file, and the one it is a copy of."""
 
