@@ -19,6 +19,7 @@ from baton.reconcilers import scrub, windows
 from baton.reconcilers.classification import DISCREPANCIES, IMPOSSIBLE
 from baton.reconcilers.memory import Memory
 from baton.reconcilers.questions import word
+from baton.reconcilers.readings import oldest_sent, sent
 from baton.reconcilers.results import Guard, PassResult
 from baton.reconcilers.windows import Held
 from baton.runs import breaker
@@ -103,14 +104,6 @@ def _capped(source: FromClause, *conditions: ColumnElement[bool]) -> Select[Any]
     return select(func.count()).select_from(some)
 
 
-def _sent(lane: Lane) -> tuple[ColumnElement[bool], ...]:
-    return (
-        outbox.c.lane == word(lane.value),
-        outbox.c.dispatched_at.is_not(None),
-        outbox.c.handled_at.is_(None),
-    )
-
-
 # What each answer is called, where it is asked and where it is shown.
 
 _REGISTERING_SINCE: Final = "registering since"
@@ -148,14 +141,8 @@ _ASKED: Final[Mapping[str, Select[Any]]] = {
         .order_by(documents.c.registration_status_since, documents.c.id)
         .limit(1)
     ),
-    **{_open(lane): _capped(outbox, *_sent(lane)) for lane in Lane},
-    **{
-        _open_since(lane): select(outbox.c.dispatched_at)
-        .where(*_sent(lane))
-        .order_by(outbox.c.dispatched_at, outbox.c.id)
-        .limit(1)
-        for lane in Lane
-    },
+    **{_open(lane): _capped(outbox, *sent(lane)) for lane in Lane},
+    **{_open_since(lane): oldest_sent(lane) for lane in Lane},
     **{
         _parked(lane): _capped(
             outbox,

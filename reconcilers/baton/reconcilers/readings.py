@@ -6,9 +6,9 @@ import logging
 import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, ScalarSelect, select
+from sqlalchemy import ColumnElement, Connection, Engine, Select, select
 
 from baton.aws.errors import AwsError
 from baton.aws.queues import Depth, Queue
@@ -92,19 +92,22 @@ def stalled(connection: Connection, states: Mapping[Lane, LaneState], *, now: da
     dead = [lane for lane, state in states.items() if not state.alive]
     if not dead:
         return ()
-    oldest = connection.execute(select(*map(_oldest_sent, dead))).one()
+    oldest = connection.execute(select(*(oldest_sent(lane).scalar_subquery() for lane in dead))).one()
     return tuple(lane for lane, at in zip(dead, oldest, strict=True) if at is not None and at < now - STALLED_AFTER)
 
 
-def _oldest_sent(lane: Lane) -> ScalarSelect[datetime]:
-    """By the first row of the index over open tickets."""
+def sent(lane: Lane) -> tuple[ColumnElement[bool], ...]:
+    """SQL: a ticket of the lane is open, and no longer the relay's."""
     return (
-        select(outbox.c.dispatched_at)
-        .where(outbox.c.lane == word(lane.value), outbox.c.dispatched_at.is_not(None), outbox.c.handled_at.is_(None))
-        .order_by(outbox.c.dispatched_at, outbox.c.id)
-        .limit(1)
-        .scalar_subquery()
+        outbox.c.lane == word(lane.value),
+        outbox.c.dispatched_at.is_not(None),
+        outbox.c.handled_at.is_(None),
     )
+
+
+def oldest_sent(lane: Lane) -> Select[Any]:
+    """When the oldest of them was sent, by the first row of the index over open tickets."""
+    return select(outbox.c.dispatched_at).where(*sent(lane)).order_by(outbox.c.dispatched_at, outbox.c.id).limit(1)
 
 
 def _tell(lane: Lane, depth: Depth) -> None:
