@@ -6,6 +6,8 @@ pooler may stand between. Time-outs are settings of the roles for the same reaso
 
 from __future__ import annotations
 
+import select
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -14,6 +16,7 @@ from uuid import UUID
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import InvalidatePoolError
 
 from baton.db.access import Role
 from baton.db.moments import reading
@@ -27,8 +30,11 @@ Executor: TypeAlias = "Connection | Session"
 #: Executions after which the driver prepares a statement; its own default.
 _PREPARED_AFTER: Final = 5
 _AT_ONCE: Final = 0
-#: In a connection's ``info``: whether it leads straight to the server.
+#: In a connection's ``info``: whether it leads straight to the server, and when it was last given back.
 _DIRECT: Final = "baton.direct"
+_RESTS_SINCE: Final = "baton.rests_since"
+#: Seconds of rest after which a connection is asked whether it still leads anywhere.
+_ASKED_AFTER: Final = 30.0
 _NO_WAIT_FOR_DISK = text("SET LOCAL synchronous_commit TO off")
 _SET_FIRM = text("SELECT set_config('baton.firm_id', :firm, true)")
 
@@ -53,7 +59,6 @@ def database_engine(
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=10,
-        pool_pre_ping=True,
         connect_args={
             "context": reading(),
             "application_name": application,
@@ -72,7 +77,37 @@ def database_engine(
         if prepare and record.info[_DIRECT]:
             driver.prepare_threshold = _PREPARED_AFTER
 
+    @event.listens_for(engine, "checkin")
+    def rested(_driver: Any, record: Any) -> None:
+        record.info[_RESTS_SINCE] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def taken(driver: Any, record: Any, _proxy: Any) -> None:
+        since = record.info.pop(_RESTS_SINCE, None)
+        if since is not None and not _alive(engine, driver, rested=time.monotonic() - since):
+            raise InvalidatePoolError
+
     return engine
+
+
+def _alive(engine: Engine, driver: Any, *, rested: float) -> bool:
+    """Whether a connection that rested may be used.
+
+    A server that ends a session says so on it, and the end of a stream can be read as well: one on which nothing can
+    be read needs no round trip to be believed, but for a network that dropped it without a word, which takes a while.
+    """
+    try:
+        if rested < _ASKED_AFTER and not _readable(driver):
+            return True
+        return bool(engine.dialect.do_ping(driver))
+    except (psycopg.Error, OSError):
+        return False
+
+
+def _readable(driver: Any) -> bool:
+    poll = select.poll()
+    poll.register(driver.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from sqlalchemy import Engine, func, select
@@ -97,12 +98,14 @@ class Inputs:
         )
 
     def _deliver_pages(self, run: Run) -> str | None:
-        """Put the text of the pass where it is not yet; its SHA-256 in hex, where it is known."""
+        """Put the text of the pass where it is not yet; its SHA-256 in hex, where it is known.
+
+        Of a pass, the run that classifies comes first, so that it is not asked before whether the text is there.
+        """
         key = pages_key(run)
-        try:
-            return self._store.head(key).sha256
-        except ObjectMissing:
-            pass
+        if run.purpose is not Purpose.CLASSIFY:
+            with suppress(ObjectMissing):
+                return self._store.head(key).sha256
         with read_transaction(self._engine) as connection:
             data = encode_pages(_pages(connection, run))
         try:

@@ -1,14 +1,18 @@
-"""Whose statements are prepared in the server."""
+"""Whose statements are prepared in the server, and which connections are believed to lead to it still."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, text
+import pytest
+from sqlalchemy import Connection, Engine, make_url, text
+from sqlalchemy.exc import OperationalError
 
+from baton.db import connect
 from baton.db.access import Role
 from baton.db.connect import database_engine, forgettable, prepared, read_transaction
 from support.databases import Cluster, Database
+from support.forgetful import forgetful_network
 from support.parts import needs
 from support.pgbouncer import open_pooler
 
@@ -82,3 +86,38 @@ def test_nothing_is_prepared_behind_a_pooler(cluster: Cluster, database: Databas
         assert _said_often(connection) == 0
         with prepared(connection):
             assert _said_often(connection) == 0
+
+
+def _session(engine: Engine) -> int:
+    with engine.begin() as connection:
+        return int(connection.execute(text("SELECT pg_backend_pid()")).scalar_one())
+
+
+def _end(database: Database, session: int) -> None:
+    with database.preparer.begin() as killer:
+        assert killer.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": session}).scalar_one()
+
+
+def test_a_session_that_ended_while_it_rested_is_replaced(database: Database) -> None:
+    """However short its rest was: its end can be read."""
+    with _one(database.direct_url(Role.MEMBER_APP), prepare=False) as engine:
+        before = _session(engine)
+        _end(database, before)
+        assert _session(engine) != before
+
+
+def test_a_connection_that_rested_is_asked_where_it_goes(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only then: a network that dropped it lately is found out by the first statement, which fails."""
+    url = make_url(database.direct_url(Role.MEMBER_APP))
+    with forgetful_network(to=url.port or 5432) as network:
+        aside = url.set(host=network.host, port=network.port).render_as_string(hide_password=False)
+        with _one(aside, prepare=False) as engine:
+            before = _session(engine)
+            network.forget()
+            with pytest.raises(OperationalError):
+                _session(engine)
+            after = _session(engine)
+            assert after != before
+            network.forget()
+            monkeypatch.setattr(connect, "_ASKED_AFTER", 0.0)
+            assert _session(engine) not in (before, after)

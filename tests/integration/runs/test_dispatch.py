@@ -155,7 +155,7 @@ def test_a_store_that_is_away_costs_no_attempt(desk: Desk) -> None:
     ticket = desk.queued()
     with (
         ScriptedAgent([accept]) as agent,
-        answered(desk.clients, Service.S3, "HeadObject", failing(ConnectionError("away"))),
+        answered(desk.clients, Service.S3, "PutObject", failing(ConnectionError("away"))),
     ):
         done = desk.dispatch(ticket, agent.url)
     assert agent.invocations == []
