@@ -108,6 +108,8 @@ def at_scale(
             done = atscale.load(large, count, say=_say)
             atscale.load(small, min(SMALL, count // 2))
             _say(f"{done.documents:,} documents and {done.tickets:,} tickets in {done.seconds:.0f} s")
+            for database in (large, small):
+                database.leave()
         os.sync()
         names.write_text(f"{large.name} {small.name}")
     server = EmbeddedPostgres(folder / str(count), binaries=postgres_binaries, settings=SERVING)
@@ -120,6 +122,8 @@ def at_scale(
         for engine in _engines.values():
             engine.dispose()
         _engines.clear()
+        for database in (large, small):
+            database.leave()
 
 
 def test_a_hot_pass(at_scale: Scale, figures: Figures) -> None:

@@ -105,10 +105,14 @@ class Database:
                 )
             )
 
-    def close(self) -> None:
-        """Close the engines and remove the database."""
+    def leave(self) -> None:
+        """Close the engines; the database stays."""
         for engine in self._engines.values():
             engine.dispose()
+
+    def close(self) -> None:
+        """Close the engines and remove the database."""
+        self.leave()
         self.cluster.drop(self.name)
 
 
