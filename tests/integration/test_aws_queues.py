@@ -134,6 +134,15 @@ def test_a_queue_deleted_while_in_use_is_missing_until_it_is_ensured(
     assert len(queue.receive(wait=1)) == 1
 
 
+def test_a_queue_that_is_known_is_asked_once_whether_it_is_there(clients: Clients, queue: Queue) -> None:
+    """Its dead-letter queue, too; loops ensure both at every pass."""
+    queue.ensure()
+    calls: list[str] = []
+    clients.calls(Service.SQS, calls.append)
+    queue.ensure()
+    assert calls == ["GetQueueAttributes"] * 2
+
+
 def test_the_dead_letter_queue_is_made_again_too(queue: Queue, aws: AwsAccount) -> None:
     """A dead-letter queue that was deleted under a living queue comes back."""
     assert queue.dead is not None

@@ -2,8 +2,9 @@
 
 from uuid import UUID
 
-from sqlalchemy import func, select, text
+from sqlalchemy import text
 
+from baton.db import clock
 from support.databases import Database
 from support.situations import Axis, Combination, PartOf, Writer, write
 
@@ -38,7 +39,7 @@ OF_EACH = {
 def sicken(database: Database, count: int, *names: str) -> UUID:
     """Write ``count`` documents of each, or of those that are named; returns their firm."""
     with database.preparer.begin() as connection:
-        now = connection.execute(select(func.app.clock())).scalar_one()
+        now = clock.now(connection)
         taken = connection.execute(text("SELECT max(id) FROM ops.document_ingest_outbox")).scalar_one()
         writer = Writer(now)
         writer.begin_after(taken or 0)

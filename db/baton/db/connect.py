@@ -111,20 +111,22 @@ def _readable(driver: Any) -> bool:
 
 
 @contextmanager
-def read_transaction(engine: Engine) -> Iterator[Connection]:
-    """Open a transaction that only reads.
+def read_connection(engine: Engine) -> Iterator[Connection]:
+    """Open a connection for those who only read: each of their statements is a transaction of its own.
 
-    It ends in a commit: at a rollback the driver forgets whatever it has prepared on the connection.
+    Each sees what was committed when it began, as it would inside a transaction; two round trips are saved, and nothing is
+    left idle in a transaction. Settings for a transaction (``SET LOCAL``) and locks last for one statement only.
     """
-    with engine.begin() as connection:
-        yield connection
+    with engine.connect() as connection:
+        yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
 
 @contextmanager
 def prepared(connection: Connection) -> Iterator[None]:
     """Prepare what is said in the block, on an engine that prepares nothing by itself, where nothing stands between.
 
-    It stays prepared for as long as every transaction of the connection is committed (:func:`read_transaction`).
+    It stays prepared until a transaction of the connection is rolled back; those who only read have none
+    (:func:`read_connection`).
     """
     driver = connection.connection.driver_connection
     if not connection.info.get(_DIRECT) or not isinstance(driver, psycopg.Connection):

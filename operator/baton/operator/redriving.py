@@ -16,7 +16,7 @@ from typing import Final
 from uuid import UUID
 
 from baton.consumers.backoff import Backoff, Failures
-from baton.db.connect import read_transaction
+from baton.db.connect import read_connection
 from baton.operator import credentials
 from baton.operator.api import Api, ApiAway
 from baton.operator.bases import Base, HeldBack
@@ -216,7 +216,7 @@ class RedriveLoop:
         if not job.course.dry:
             if base.reconciler.mode is not Mode.REPAIR:
                 raise Refused from ObserveOnly(f"the reconciler {self._place.reconciler} only observes")
-            with read_transaction(base.engine) as connection:
+            with read_connection(base.engine) as connection:
                 base.allowed(connection)
         if job.course.plan is None:
             return self._plan(job, base, request)

@@ -21,7 +21,7 @@ from baton.aws.objects import Store
 from baton.aws.queues import Queue, configured
 from baton.db import selfcheck
 from baton.db.access import Role
-from baton.db.connect import database_engine, read_transaction
+from baton.db.connect import database_engine, read_connection
 from baton.db.errors import StartupRefusal
 from baton.db.states import Lane
 from baton.operator import ghosts
@@ -106,7 +106,7 @@ class Standing:
             self._prepare()
         result = self._reconciler.run_once(cut)
         if self._wanted.mode is Mode.REPAIR and not cut.is_set():
-            with read_transaction(self._engine) as connection:
+            with read_connection(self._engine) as connection:
                 self._owned(connection)
         return result
 
@@ -140,7 +140,7 @@ class Standing:
         """Take back what resources left that were deleted while no operator ran."""
         if self._installation is None:
             return
-        with read_transaction(self._engine) as connection:
+        with read_connection(self._engine) as connection:
             found = ghosts.suspects(connection, besides=self._wanted.key.owner, installation=self._installation)
         for resource in found:
             try:

@@ -106,16 +106,11 @@ class Queue:
         if self.dead is not None and self.spec.create:
             self.dead.ensure()
         with self._lock:
-            self._url = None
-            try:
-                url = self._lookup()
-                self._attributes(url, ["QueueArn"])  # an URL from the settings proves nothing
-            except QueueMissing:
-                if not self.spec.create:
-                    raise
-                url = self._create()
-            self._url = url
-            return url
+            known, self._url = self._url, None
+            if known is None or not self._answers(known):
+                known = self._found() or self._create()
+            self._url = known
+            return known
 
     def arn(self) -> str:
         """Its ARN."""
@@ -217,6 +212,29 @@ class Queue:
             return self.spec.queue
         with translated(Service.SQS, "GetQueueUrl"):
             return self._clients.sqs.get_queue_url(QueueName=self.name)["QueueUrl"]
+
+    def _found(self) -> str | None:
+        """Its URL, if it is there; ``None`` where it is to be made.
+
+        Raises:
+            QueueMissing: when it is not there, and ``create`` is off.
+        """
+        try:
+            url = self._lookup()
+            self._attributes(url, ["QueueArn"])  # an URL from the settings proves nothing
+        except QueueMissing:
+            if not self.spec.create:
+                raise
+            return None
+        return url
+
+    def _answers(self, url: str) -> bool:
+        """Whether there is a queue at this URL still; its successor may have another."""
+        try:
+            self._attributes(url, ["QueueArn"])
+        except QueueMissing:
+            return False
+        return True
 
     def _attributes(self, url: str, names: Sequence[str]) -> dict[str, str]:
         with self._asking("GetQueueAttributes") as sqs:

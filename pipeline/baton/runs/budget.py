@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import func, literal_column, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
+from baton.db import clock
 from baton.db.connect import Executor
 from baton.db.tables import agent_spend, dispatch_guard
 from baton.settings.agents import Runs
@@ -113,7 +114,7 @@ def _guard(executor: Executor, *, lock: bool) -> Any:
         func.app.clock().label("now"),
     )
     row = executor.execute(statement.with_for_update(key_share=True) if lock else statement).one_or_none()
-    return row or _Absent(executor.execute(select(func.app.clock())).scalar_one())
+    return row or _Absent(clock.now(executor))
 
 
 def _limit(guard: Any, limits: Runs) -> int | None:

@@ -27,7 +27,7 @@ from baton.contract.invocations import (
 from baton.contract.pages import PAGES_CONTENT_TYPE, PageText, encode_pages
 from baton.contract.purposes import Purpose
 from baton.contract.wording import clean_line
-from baton.db.connect import Executor, read_transaction
+from baton.db.connect import Executor, read_connection
 from baton.db.rows import Document, read_document
 from baton.db.tables import document_page, documents
 from baton.runs.rows import Run
@@ -68,7 +68,7 @@ class Inputs:
         :raises NothingToRead: there is no such document.
         """
         digest = self._deliver_pages(run)
-        with read_transaction(self._engine) as connection:
+        with read_connection(self._engine) as connection:
             document = read_document(connection, run.document_id)
             if document is None:
                 raise NothingToRead
@@ -106,7 +106,7 @@ class Inputs:
         if run.purpose is not Purpose.CLASSIFY:
             with suppress(ObjectMissing):
                 return self._store.head(key).sha256
-        with read_transaction(self._engine) as connection:
+        with read_connection(self._engine) as connection:
             data = encode_pages(_pages(connection, run))
         try:
             self._store.put(key, data, content_type=PAGES_CONTENT_TYPE, only_new=True)

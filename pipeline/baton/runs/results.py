@@ -19,7 +19,7 @@ from baton.aws.notifications import NotificationKind, ObjectCreated, parse
 from baton.aws.objects import Store
 from baton.aws.receiving import Message
 from baton.consumers.verdicts import Ack, Retry, Verdict
-from baton.db.connect import read_transaction
+from baton.db.connect import read_connection
 from baton.runs.findings import look
 from baton.runs.rows import read_run
 from baton.runs.settling import settle_now, tell_late
@@ -60,7 +60,7 @@ class Results:
         if run_id is None or created.bucket != self._store.name:
             _log.info("a notification was none of ours")
             return
-        with read_transaction(self._engine) as connection:
+        with read_connection(self._engine) as connection:
             run = read_run(connection, run_id)
         if run is None or run.result_key != created.key:
             _log.warning("an artifact belongs to no run", extra=fields.of(run=run_id))

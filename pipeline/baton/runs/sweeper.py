@@ -27,7 +27,7 @@ from baton.aws.errors import AwsError, BucketMissing, Unavailable
 from baton.aws.objects import Store
 from baton.consumers.backoff import Backoff, Failures
 from baton.consumers.faults import Blame, blame
-from baton.db.connect import read_transaction
+from baton.db.connect import read_connection
 from baton.db.tables import agent_run
 from baton.runs import messages
 from baton.runs.findings import Delivered, Expired, Finding, Rejected, look
@@ -208,7 +208,7 @@ class Sweeper:
 
     def _page(self) -> Sequence[Run]:
         statement, values = self._query()
-        with read_transaction(self._engine) as connection:
+        with read_connection(self._engine) as connection:
             return [as_run(row) for row in connection.execute(statement, values)]
 
     def _query(self) -> tuple[Select[Any], dict[str, object]]:

@@ -26,7 +26,7 @@ from baton.aws.notifications import parse as parse_notification
 from baton.aws.objects import Store
 from baton.aws.queues import Queue
 from baton.aws.receiving import Message
-from baton.db.connect import Executor, read_transaction
+from baton.db.connect import Executor, read_connection
 from baton.db.rows import lock_document
 from baton.db.states import EventType, Purpose
 from baton.db.states import Outcome as Closed
@@ -230,7 +230,7 @@ class Postmaster:
         outcomes: Counter[Outcome] = Counter()
         for created in parse_notification(letter.body).objects:
             run_id = run_of(created.key)
-            with read_transaction(self.engine) as connection:
+            with read_connection(self.engine) as connection:
                 run = None if run_id is None else read_run(connection, run_id)
             if run is None:
                 continue

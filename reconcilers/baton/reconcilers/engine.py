@@ -11,17 +11,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, select
 
 from baton.aws.objects import Store
 from baton.aws.queues import Queue
 from baton.consumers.faults import Blame, blame
-from baton.db.connect import forgettable, prepared, read_transaction
+from baton.db import clock
+from baton.db.connect import forgettable, prepared, read_connection
 from baton.db.rows import DOCUMENT_COLUMNS, Document, as_document
 from baton.db.states import Lane
 from baton.db.tables import documents
@@ -133,7 +134,7 @@ class Reconciler:
 
     def ground(self, connection: Connection, *, owned: bool = True) -> Ground:
         """What a pass knows before it looks at any document."""
-        now: datetime = connection.execute(select(func.app.clock())).scalar_one()
+        now = clock.now(connection)
         lanes = self._readings.states(connection, now=now)
         return Ground(now=now, lanes=lanes, graces=self._graces, owned=owned)
 
@@ -149,7 +150,7 @@ class Reconciler:
             if self._mode is Mode.REPAIR:
                 breaker.judge(connection, config=self._settings.breaker, limits=self._settings.runs)
         # in a transaction of its own: it may fail
-        with alone(walk, glance.NAME), read_transaction(self._engine) as connection, prepared(connection):
+        with alone(walk, glance.NAME), read_connection(self._engine) as connection, prepared(connection):
             walk.shown = glance.showing(connection, now=ground.now, graces=ground.graces, lanes=ground.lanes)
         for lane in stalled:
             _log.warning("nobody consumes a lane; nothing of it is repaired", extra=fields.of(lane=lane))
@@ -157,14 +158,14 @@ class Reconciler:
 
     def _remembering(self) -> AbstractContextManager[Connection]:
         """A transaction that keeps what the pass remembers, where it keeps anything in Postgres."""
-        return forgettable(self._engine) if self._mode is Mode.REPAIR else read_transaction(self._engine)
+        return forgettable(self._engine) if self._mode is Mode.REPAIR else read_connection(self._engine)
 
     def _conclude(self, walk: Walk) -> None:
         result = walk.result
         if self._mode is not Mode.REPAIR or not result.finished:
             return
         with forgettable(self._engine) as connection, prepared(connection):
-            ended: datetime = connection.execute(select(func.app.clock())).scalar_one()
+            ended = clock.now(connection)
             jumps.judge(connection, self._memory, result, config=self._settings.breaker, now=ended)
             self._memory.keep(connection, LAST_PASS, {"ended_at": ended.isoformat(), "found": result.total})
 
@@ -219,7 +220,7 @@ class Reconciler:
         config, ground, place = self._settings.reconcile, walk.ground, (discrepancy.name, number)
         after = self._cursors.pop(place, None)
         for _ in range(config.page_limit):
-            with read_transaction(self._engine) as connection:
+            with read_connection(self._engine) as connection:
                 found, after = each.page(
                     connection,
                     now=ground.now,
@@ -242,7 +243,7 @@ class Reconciler:
         for start in range(0, len(document_ids), JUDGED_AT_ONCE):
             some = document_ids[start : start + JUDGED_AT_ONCE]
             self._tick(walk)
-            with read_transaction(self._engine) as connection:
+            with read_connection(self._engine) as connection:
                 left = resting.unsettled(
                     connection, some, lanes=walk.ground.lanes, graces=walk.ground.graces, now=walk.ground.now
                 )
@@ -264,7 +265,7 @@ class Reconciler:
             self._jump(walk)
             if not found:
                 continue
-            with read_transaction(self._engine) as connection:
+            with read_connection(self._engine) as connection:
                 plans, firms = self._plan(connection, walk, found)
             walk.result.show(each for each in plans if not each.ready)
             ready = [each for each in plans if each.ready]
@@ -275,7 +276,7 @@ class Reconciler:
         """What disagrees; a document that cannot be counted with is told, and set aside."""
 
         def ask(some: Sequence[UUID]) -> list[Finding]:
-            with read_transaction(self._engine) as connection:
+            with read_connection(self._engine) as connection:
                 return list(findings(judge(connection, some, ground=walk.ground), ground=walk.ground))
 
         def spoiled(document_id: UUID, error: Exception) -> None:
@@ -298,7 +299,7 @@ class Reconciler:
         plans = walk.shares.rest()
         if not plans or walk.stopped:
             return
-        with read_transaction(self._engine) as connection:
+        with read_connection(self._engine) as connection:
             left = max(limits.left(connection, config=self._settings.reconcile) - walk.planned, 0)
         walk.result.show(replace(each, guard=Guard.RATE) for each in plans[left:])
         self._carry_out(walk, plans[:left])
@@ -316,7 +317,7 @@ class Reconciler:
         config = self._settings.breaker
         if self._mode is Mode.REPAIR and jumps.exceeds(walk.result, level=walk.level, config=config):
             with self._engine.begin() as connection:
-                now: datetime = connection.execute(select(func.app.clock())).scalar_one()
+                now = clock.now(connection)
                 jumps.judge(connection, self._memory, walk.result, config=config, now=now, ended=False)
                 walk.level = jumps.level(connection, self._memory)
 
@@ -325,7 +326,7 @@ class Reconciler:
         rest = [each for each in document_ids if each not in walk.mended]
         if self._mode is not Mode.REPAIR or not rest or not walk.ground.owned:
             return
-        with read_transaction(self._engine) as connection:
+        with read_connection(self._engine) as connection:
             if windows.held(connection) is not None:
                 return
         closed = leftovers.close(self._engine, rest, ground=walk.ground)

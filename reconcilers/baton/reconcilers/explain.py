@@ -23,11 +23,11 @@ from sqlalchemy import (
     Select,
     Uuid,
     bindparam,
-    func,
     select,
 )
 from sqlalchemy.sql import visitors
 
+from baton.db import clock
 from baton.db.rows import Document, read_document
 from baton.db.states import Lane
 from baton.reconcilers import ledger, owner, timeline
@@ -149,7 +149,7 @@ def explain(connection: Connection, document_id: UUID, *, settings: Settings) ->
 
 def ground_of(connection: Connection, *, settings: Settings) -> Ground:
     """What a pass of these settings would know before it looks at any document; nothing is written."""
-    now: datetime = connection.execute(select(func.app.clock())).scalar_one()
+    now = clock.now(connection)
     given = {name: timedelta(seconds=seconds) for name, seconds in settings.reconcile.graces or ()}
     return Ground(
         now=now,

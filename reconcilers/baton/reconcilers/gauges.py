@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Engine, FromClause, Select, func, literal_column, select
 
-from baton.db.connect import prepared, read_transaction
+from baton.db.connect import prepared, read_connection
 from baton.db.states import Lane, RegistrationStatus
 from baton.db.tables import dead_letter, documents, outbox
 from baton.reconcilers import scrub, windows
@@ -46,7 +46,7 @@ def tell(engine: Engine, result: PassResult, *, memory: Memory) -> Levels:
     :raises DBAPIError: the database is away; what the pass found is shown all the same.
     """
     _tell_result(result)
-    with read_transaction(engine) as connection, prepared(connection):
+    with read_connection(engine) as connection, prepared(connection):
         told = connection.execute(_STANDS).one()._mapping  # noqa: SLF001 - the public name of a row's mapping
         scrubbed = scrub.completed_at(connection, memory)
         levels = Levels(windows.held(connection), breaker.read(connection))

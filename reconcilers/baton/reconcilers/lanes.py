@@ -17,6 +17,7 @@ from typing import Any, Final
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    CompoundSelect,
     Connection,
     DateTime,
     FromClause,
@@ -32,6 +33,7 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    union_all,
 )
 
 from baton.db.states import Lane
@@ -54,6 +56,8 @@ KEPT: Final = timedelta(hours=26)
 _STREAK: Final = 1000
 #: And those that mostly say enough.
 _FEW: Final = 50
+#: A reading that is younger says as much as another would: SQS itself counts a minute late.
+FRESH: Final = timedelta(seconds=30)
 NEVER: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -125,6 +129,32 @@ def record_reading(connection: Connection, lane: Lane, *, visible: int, in_fligh
     )
     connection.execute(
         insert(lane_reading).values(lane=lane.value, visible=visible, in_flight=in_flight, delayed=delayed)
+    )
+
+
+def fresh_readings(connection: Connection) -> dict[Lane, Reading]:
+    """The newest reading of each lane, where somebody took it just now."""
+    rows = connection.execute(_fresh_question())
+    return {Lane(row.lane): Reading(row.at, row.visible, row.in_flight, row.delayed) for row in rows}
+
+
+@cache
+def _fresh_question() -> CompoundSelect[Any]:
+    now = select(func.app.clock()).scalar_subquery()
+    return union_all(
+        *(
+            select(
+                lane_reading.c.lane,
+                lane_reading.c.at,
+                lane_reading.c.visible,
+                lane_reading.c.in_flight,
+                lane_reading.c.delayed,
+            )
+            .where(lane_reading.c.lane == word(lane), lane_reading.c.at > now - FRESH, lane_reading.c.at <= now)
+            .order_by(lane_reading.c.at.desc())
+            .limit(1)
+            for lane in Lane
+        )
     )
 
 

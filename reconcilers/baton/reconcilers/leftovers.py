@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from baton.db.connect import read_transaction
+from baton.db.connect import read_connection
 from baton.db.states import Lane, Outcome
 from baton.db.tables import documents, outbox
 from baton.outbox.life import close_open
@@ -52,7 +52,7 @@ def close(engine: Engine, document_ids: Collection[UUID], *, ground: Ground) -> 
 
     They are looked for without a lock, and again under the lock of their documents, which live work is not kept from.
     """
-    with read_transaction(engine) as connection:
+    with read_connection(engine) as connection:
         found = left_over(connection, document_ids, ground=ground)
     if not found:
         return 0

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine
 
 from baton.aws.errors import AwsError
 from baton.aws.objects import Store
-from baton.db.connect import read_transaction
+from baton.db.connect import read_connection
 from baton.db.rows import Document, read_document
 from baton.reconcilers.aspects import Aspect
 from baton.registration import parts
@@ -37,7 +37,7 @@ def look_for(engine: Engine, store: Store, document_id: UUID, aspect: Aspect, *,
 
     A store that fails is never taken for absence before its patience is over.
     """
-    with read_transaction(engine) as connection:
+    with read_connection(engine) as connection:
         document = read_document(connection, document_id)
         run = None if document is None else _run(connection, document, aspect)
     if run is None or not run.pending:

@@ -12,10 +12,10 @@ from sqlalchemy import ColumnElement, Connection, Engine, Select, select
 
 from baton.aws.errors import AwsError
 from baton.aws.queues import Depth, Queue
-from baton.db.connect import forgettable
+from baton.db.connect import forgettable, read_connection
 from baton.db.states import Lane
 from baton.db.tables import outbox
-from baton.reconcilers.lanes import KEPT, LaneState, Reading, lane_states, record_reading
+from baton.reconcilers.lanes import KEPT, LaneState, Reading, fresh_readings, lane_states, record_reading
 from baton.reconcilers.questions import word
 from baton.settings.stores import Queues
 from baton.telemetry import fields, metrics
@@ -43,8 +43,18 @@ class Readings:
         self._seen: dict[Lane, list[Reading]] = {}
 
     def take(self, engine: Engine) -> None:
-        """Read every queue, with no transaction open, and keep what was read."""
+        """Read every queue, with no transaction open, and keep what was read.
+
+        Where nothing can be kept a queue is left alone that somebody who keeps his readings has just read.
+        """
+        known: Mapping[Lane, Reading] = {}
+        if self._queues and not self._keep:
+            with read_connection(engine) as connection:
+                known = fresh_readings(connection)
         for lane, queue in self._queues.items():
+            if lane in known:
+                _tell(lane, known[lane])
+                continue
             try:
                 depth = queue.depth()
             except AwsError as error:
@@ -110,7 +120,7 @@ def oldest_sent(lane: Lane) -> Select[Any]:
     return select(outbox.c.dispatched_at).where(*sent(lane)).order_by(outbox.c.dispatched_at, outbox.c.id).limit(1)
 
 
-def _tell(lane: Lane, depth: Depth) -> None:
+def _tell(lane: Lane, depth: Depth | Reading) -> None:
     for state, count in (
         (DepthState.VISIBLE, depth.visible),
         (DepthState.IN_FLIGHT, depth.in_flight),

@@ -27,7 +27,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 
 from baton.consumers.faults import Blame, blame
-from baton.db.connect import read_transaction
+from baton.db.connect import read_connection
 from baton.db.rows import Document, lock_document, read_document
 from baton.db.tables import redrive, registration_repair
 from baton.reconcilers import deadletters, ledger
@@ -116,7 +116,7 @@ def begin(engine: Engine, request: Request) -> Progress:
 
 def find(engine: Engine, request_id: UUID) -> Progress | None:
     """How far a request is; ``None`` where there is none."""
-    with read_transaction(engine) as connection:
+    with read_connection(engine) as connection:
         return _read(connection, request_id)
 
 
@@ -171,7 +171,7 @@ class Redriver:
                 break
             tell(done.counts)
             stop.wait(done.worked * 60.0 / self.per_minute)
-        with read_transaction(self.engine) as connection:
+        with read_connection(self.engine) as connection:
             found = _read(connection, request.id)
         if found is None:
             raise RedriveRefused(f"there is no redrive {request.id}")

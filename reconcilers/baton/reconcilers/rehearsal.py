@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine, select
 
-from baton.db.connect import read_transaction
+from baton.db.connect import read_connection
 from baton.db.tables import documents
 from baton.reconcilers.choosing import Choice, choose
 from baton.reconcilers.judging import judge
@@ -34,7 +34,7 @@ class Rehearsal:
 
     def step(self) -> None:
         """Look at one page."""
-        with read_transaction(self._engine) as connection:
+        with read_connection(self._engine) as connection:
             ground = self._ground_of(connection)
             found = page(connection, self._selector, after=self._after, size=_PAGE, ground=ground)
             self.counts.examined += found.examined

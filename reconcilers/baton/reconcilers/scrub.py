@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, select
 
+from baton.db import clock
 from baton.db.connect import forgettable, prepared
 from baton.db.tables import documents
 from baton.reconcilers.memory import Memory, member, moment
@@ -66,7 +67,7 @@ def take_slice(engine: Engine, memory: Memory, *, size: int) -> Slice | None:
         cursor = memory.recall(connection, NAME, alone=True)
         if cursor is None:
             return None
-        now: datetime = connection.execute(select(func.app.clock())).scalar_one()
+        now = clock.now(connection)
         ids = _ids(connection, after=member(cursor, "after", UUID) or UUID(int=0), size=size)
         ended = len(ids) < size
         memory.keep(connection, NAME, _moved(cursor, ids, ended=ended, now=now))

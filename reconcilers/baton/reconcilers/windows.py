@@ -10,6 +10,7 @@ from typing import Final
 from sqlalchemy import func, insert, or_, select, update
 from uuid_utils.compat import uuid7
 
+from baton.db import clock
 from baton.db.connect import Executor
 from baton.db.tables import maintenance
 from baton.reconcilers.results import Guard
@@ -89,7 +90,7 @@ def declare(executor: Executor, wanted: Iterable[Declared], *, set_by: str) -> i
 
     What is over is not written any more. What others set stays as it is.
     """
-    now: datetime = executor.execute(select(func.app.clock())).scalar_one()
+    now = clock.now(executor)
     missing = {_key(each): each for each in wanted if each.until is None or each.until > now}
     changed = 0
     for row in executor.execute(

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.exc import OperationalError
 
 from baton.db import connect
 from baton.db.access import Role
-from baton.db.connect import database_engine, forgettable, prepared, read_transaction
+from baton.db.connect import database_engine, forgettable, prepared, read_connection
 from support.databases import Cluster, Database
 from support.forgetful import forgetful_network
 from support.parts import needs
@@ -52,15 +54,32 @@ def test_statements_are_prepared_where_that_was_asked_for(database: Database) ->
         assert _said_often(connection) == 0
 
 
-def test_what_a_transaction_that_reads_has_prepared_serves_the_next_one(database: Database) -> None:
-    """One that is rolled back would leave nothing of it."""
+def test_what_somebody_who_reads_has_prepared_serves_the_next_one(database: Database) -> None:
+    """A transaction that is rolled back would leave nothing of it."""
     with _one(database.direct_url(Role.MEMBER_APP), prepare=False) as engine:
-        with read_transaction(engine) as connection, prepared(connection):
+        with read_connection(engine) as connection, prepared(connection):
             assert _said_often(connection) == 1
         with engine.connect() as connection:
             assert _prepared(connection) == 1
-        with read_transaction(engine) as connection:
+        with read_connection(engine) as connection:
             assert _prepared(connection) == 0
+
+
+def test_whoever_only_reads_opens_no_transaction(database: Database) -> None:
+    """And leaves the connection as it was: what is begun on it afterwards is one."""
+    with _one(database.direct_url(Role.MEMBER_APP), prepare=False) as engine:
+        with read_connection(engine) as connection:
+            assert _status(connection) is TransactionStatus.IDLE
+        with engine.begin() as connection:
+            assert _status(connection) is TransactionStatus.INTRANS
+
+
+def _status(connection: Connection) -> TransactionStatus:
+    """After a question."""
+    connection.exec_driver_sql("SELECT 1").scalar_one()
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    return driver.info.transaction_status
 
 
 def test_what_may_be_forgotten_waits_for_no_disk(database: Database) -> None:

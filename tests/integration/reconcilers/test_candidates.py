@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, select
 
+from baton.db import clock
 from baton.db.access import Role
 from baton.db.states import Lane
 from baton.reconcilers.aspects import Aspect
@@ -19,7 +19,7 @@ from support.situations import Axis, Combination, Writer, lanes, write
 def test_exempt_rows_hide_nobody(database: Database) -> None:
     """Three hundred that an index shows and the condition does not, and one behind them: it is found in one pass."""
     with database.preparer.begin() as connection:
-        now = connection.execute(select(func.app.clock())).scalar_one()
+        now = clock.now(connection)
         writer = Writer(now)
         exempt = [Combination(status="queued", axis=Axis(ticket="undispatched", ticket_mark=False))] * 300
         write(connection, writer, exempt)
@@ -38,7 +38,7 @@ def test_exempt_rows_hide_nobody(database: Database) -> None:
 def test_a_grace_is_the_deployments_to_set(database: Database) -> None:
     """The same document under a longer grace is settling, and due when that is over."""
     with database.preparer.begin() as connection:
-        now = connection.execute(select(func.app.clock())).scalar_one()
+        now = clock.now(connection)
         (one,) = write(connection, Writer(now), [Combination()])
     with database.engine(Role.OBSERVER).connect() as connection:
         known = lanes(now, "polled")

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event, text
 
 from baton.db.access import Role
-from baton.db.connect import database_engine, read_transaction
+from baton.db.connect import database_engine, read_connection
 from baton.db.states import Part
 from baton.reconcilers import glance, limits, repairs
 from baton.reconcilers.engine import Reconciler
@@ -221,7 +221,7 @@ def test_what_every_pass_asks_is_prepared_once(loop: Loop, mode: Mode) -> None:
     try:
         for _ in range(2):
             reconciler.run_once()
-            with read_transaction(engine) as connection:
+            with read_connection(engine) as connection:
                 known.append(set(connection.exec_driver_sql("SELECT name, statement FROM pg_prepared_statements")))
     finally:
         engine.dispose()

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import text
 
+from baton.db import clock
 from baton.db.access import Role
 from baton.db.states import Lane
 from baton.reconcilers.lanes import NEVER, LaneState, Reading, lane_states, record_reading
@@ -21,7 +22,7 @@ class Lanes:
     def __init__(self, database: Database) -> None:
         self.database = database
         with database.preparer.connect() as connection:
-            self.now: datetime = connection.execute(select(func.app.clock())).scalar_one()
+            self.now = clock.now(connection)
 
     def ago(self, **span: float) -> datetime:
         """That long before now."""

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
+from baton.db import clock
 from baton.db.access import Role
 from baton.db.states import Lane
 from baton.reconcilers.aspects import Aspect
@@ -31,7 +32,7 @@ class Queue:
     def __init__(self, database: Database) -> None:
         self.database = database
         with database.preparer.connect() as connection:
-            self.now: datetime = connection.execute(select(func.app.clock())).scalar_one()
+            self.now = clock.now(connection)
 
     def add(self, count: int, ticket: str) -> list[UUID]:
         """Queued documents whose ticket is in this state."""

@@ -7,6 +7,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from baton.aws.clients import Clients
+from baton.aws.faults import Service
 from baton.aws.queues import Queue, configured
 from baton.db.access import Role
 from baton.db.states import Lane
@@ -20,15 +21,20 @@ from support.reconciling import Loop
 
 
 @pytest.fixture
-def queues(aws: AwsAccount) -> Iterator[dict[Lane, Queue]]:
+def clients(aws: AwsAccount) -> Iterator[Clients]:
+    """Who asks the queues."""
+    clients = Clients(load(aws.environ).aws)
+    yield clients
+    clients.close()
+
+
+@pytest.fixture
+def queues(aws: AwsAccount, clients: Clients) -> dict[Lane, Queue]:
     """The lanes' queues, which are empty."""
-    settings = load(aws.environ)
-    clients = Clients(settings.aws)
-    ingest, registrar, _ = configured(clients, settings.queues)
+    ingest, registrar, _ = configured(clients, load(aws.environ).queues)
     for queue in (ingest, registrar):
         queue.ensure()
-    yield {Lane.INGEST: ingest, Lane.REGISTRAR: registrar}
-    clients.close()
+    return {Lane.INGEST: ingest, Lane.REGISTRAR: registrar}
 
 
 @pytest.fixture
@@ -89,6 +95,25 @@ def test_what_an_observer_saw_counts_beside_what_others_wrote(loop: Loop) -> Non
     )
     pass_at(loop, 400)
     assert loop.observe().total == 0
+
+
+def test_an_observer_asks_no_queue_that_was_just_read(loop: Loop, clients: Clients) -> None:
+    """Who keeps its readings has asked for both; half a minute later they are old. One that keeps its own always asks."""
+    asked: list[str] = []
+    clients.calls(Service.SQS, asked.append)
+    numbers = []
+    for seconds, look in (
+        (0, loop.repair),
+        (29, loop.observe),
+        (31, loop.observe),
+        (32, loop.repair),
+        (33, loop.repair),
+    ):
+        pass_at(loop, seconds)
+        asked.clear()
+        look()
+        numbers.append(asked.count("GetQueueAttributes"))
+    assert numbers == [2, 0, 2, 2, 2]
 
 
 def test_an_observer_forgets_what_can_decide_nothing(loop: Loop, queues: dict[Lane, Queue]) -> None:

@@ -4,8 +4,8 @@ import random
 from itertools import islice
 
 import pytest
-from sqlalchemy import func, select
 
+from baton.db import clock
 from baton.db.access import Role
 from baton.reconcilers import resting
 from baton.reconcilers.classification import classify
@@ -29,7 +29,7 @@ def test_what_is_left_out_is_healthy(database: Database, request: pytest.Fixture
     """Thousands of situations, in every state of the lanes: whatever disagrees is among those that are looked at closer."""
     seed = request.config.getoption("--seed") or random.randrange(1 << 30)
     with database.preparer.begin() as connection:
-        now = connection.execute(select(func.app.clock())).scalar_one()
+        now = clock.now(connection)
         ids = [each.id for each in write(connection, Writer(now), _sample(seed))]
     with database.engine(Role.OBSERVER).connect() as connection:
         for kind in KINDS:
@@ -50,7 +50,7 @@ def test_a_table_at_rest_needs_no_closer_look(database: Database) -> None:
         Combination(processing="failed", has_pass=False),
     ]
     with database.preparer.begin() as connection:
-        now = connection.execute(select(func.app.clock())).scalar_one()
+        now = clock.now(connection)
         resting_ids = [each.id for each in write(connection, Writer(now), at_rest)]
         writer = Writer(now)
         writer.begin_after(1000)

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import datetime
 
 import pytest
-from sqlalchemy import Connection, func, select
+from sqlalchemy import select
 
+from baton.db import clock
 from baton.db.access import Role
 from baton.reconcilers.aspects import Owner
 from baton.reconcilers.classification import DISCREPANCIES, HEALTHY, ORDER, Verdict, classify, parameters, verdict_of
@@ -32,12 +32,6 @@ def named(verdict: Verdict) -> str:
     return f"healthy:{verdict.name}" if verdict.healthy else verdict.name
 
 
-def clock(connection: Connection) -> datetime:
-    """The database's clock."""
-    now: datetime = connection.execute(select(func.app.clock())).scalar_one()
-    return now
-
-
 def test_every_combination_has_one_answer_and_it_is_the_tables(database: Database, tell: Callable[[str], None]) -> None:
     """All combinations of one aspect's columns, with the others drawn at random, under every state of the lanes: each is
     healthy with one owner and a due time, or one discrepancy, or refused by a constraint. None is impossible.
@@ -47,7 +41,7 @@ def test_every_combination_has_one_answer_and_it_is_the_tables(database: Databas
     refused = [each for each in given if each.refused()]
     made = [each for each in given if not each.refused()]
     with database.preparer.begin() as connection:
-        now = clock(connection)
+        now = clock.now(connection)
         writer = Writer(now, history=True)
         written = write(connection, writer, made)
         connection.exec_driver_sql("ANALYZE")
@@ -112,7 +106,7 @@ def _table(counts: Counter[tuple[str, str]], *, made: int, refused: int) -> str:
 def test_no_discrepancy_can_be_left_out(database: Database) -> None:
     """Without any one row, what it should have found is called something else, in every aspect that has it."""
     with database.preparer.begin() as connection:
-        now = clock(connection)
+        now = clock.now(connection)
         made = [each for each in combinations(SEED + 1, mixed=0) if not each.refused()]
         written = write(connection, Writer(now), made)
     values = parameters(lanes=lanes(now, "emptied"), graces=graces(), now=now)
