@@ -140,18 +140,17 @@ class Reconciler:
 
     def _prepare(self, stop: threading.Event) -> Walk:
         owned = True
-        with self._remembering() as connection, prepared(connection):
-            if self._mode is Mode.REPAIR:
+        if self._mode is Mode.REPAIR:
+            with forgettable(self._engine) as connection, prepared(connection):
                 owned = owner.claim(connection, self._settings.reconcile.resource)
+                breaker.judge(connection, config=self._settings.breaker, limits=self._settings.runs)
+        with read_connection(self._engine) as connection, prepared(connection):
             ground = self.ground(connection, owned=owned)
             stalled = readings.stalled(connection, ground.lanes, now=ground.now)
             result = PassResult(mode=self._mode, began=ground.now, stalled=stalled)
             walk = Walk(ground, result, stop, level=jumps.level(connection, self._memory))
-            if self._mode is Mode.REPAIR:
-                breaker.judge(connection, config=self._settings.breaker, limits=self._settings.runs)
-        # in a transaction of its own: it may fail
-        with alone(walk, glance.NAME), read_connection(self._engine) as connection, prepared(connection):
-            walk.shown = glance.showing(connection, now=ground.now, graces=ground.graces, lanes=ground.lanes)
+            with alone(walk, glance.NAME):
+                walk.shown = glance.showing(connection, now=ground.now, graces=ground.graces, lanes=ground.lanes)
         for lane in stalled:
             _log.warning("nobody consumes a lane; nothing of it is repaired", extra=fields.of(lane=lane))
         return walk

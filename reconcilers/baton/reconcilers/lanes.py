@@ -207,7 +207,7 @@ class _First:
 
 
 def _firsts(connection: Connection, *, now: datetime, begin: datetime) -> dict[Lane, _First]:
-    rows = connection.execute(_first_question(), {"now": now, "begin": begin}).one()
+    rows = connection.execute(first_question(), {"now": now, "begin": begin}).one()
     found = {}
     for number, lane in enumerate(Lane):
         alive, ticket_id, sent_at, empty = rows[4 * number : 4 * number + 4]
@@ -216,7 +216,7 @@ def _firsts(connection: Connection, *, now: datetime, begin: datetime) -> dict[L
 
 
 @cache
-def _first_question() -> Select[Any]:
+def first_question() -> Select[Any]:
     """Four columns for each lane, all of them by the first row of an index."""
     now, begin = _moment("now"), _moment("begin")
     columns: list[ColumnElement[Any]] = []
@@ -229,7 +229,8 @@ def _first_question() -> Select[Any]:
                 outbox.c.dispatched_at.is_not(None),
                 outbox.c.handled_at.is_(None),
                 outbox.c.dispatched_at < begin,
-                outbox.c.first_received_at.is_(None),
+                # in words that no index knows: the BRIN one would be read from end to end where it seems that none waits
+                outbox.c.first_received_at.is_(None).is_(True),
             )
             .order_by(outbox.c.dispatched_at)
             .limit(1)

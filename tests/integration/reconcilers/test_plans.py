@@ -20,7 +20,7 @@ from baton.reconcilers.candidates import Candidates
 from baton.reconcilers.classification import DISCREPANCIES, parameters, question
 from baton.reconcilers.engine import Reconciler
 from baton.reconcilers.graces import graces
-from baton.reconcilers.lanes import NEVER, LaneState
+from baton.reconcilers.lanes import NEVER, OVERTAKEN_FOR, LaneState, first_question
 from baton.reconcilers.results import Mode
 from baton.settings.model import Settings
 from baton.settings.reconciling import Reconcile
@@ -119,6 +119,19 @@ def test_what_is_known_of_a_lane_costs_a_few_buffers(crowd: Crowd) -> None:
         assert _touched(connection) - before <= 60
     assert ground.lanes[Lane.REGISTRAR].alive
     assert ground.lanes[Lane.REGISTRAR].overtaken_before == NEVER
+
+
+def test_whether_a_ticket_waits_is_never_asked_of_all_receipts(crowd: Crowd) -> None:
+    """Not even where its own index has become so dear that the planner would rather do without: it is taken away here."""
+    with crowd.database.preparer.connect() as connection:
+        for statement in ("SET LOCAL enable_seqscan TO off", "DROP INDEX ops.o_open", "DROP INDEX ops.o_received"):
+            connection.exec_driver_sql(statement)
+        asked = first_question().compile(connection)
+        values = {**asked.params, "now": crowd.now, "begin": crowd.now - OVERTAKEN_FOR}
+        plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {asked}", values).scalars())
+        connection.rollback()
+    assert "document_ingest_outbox" in plan
+    assert "o_received_brin" not in plan
 
 
 def _touched(connection: Any) -> int:
