@@ -45,7 +45,7 @@ DOCUMENTS: Final = 10_000_000
 BACKLOG: Final = 500_000
 SICK: Final = 1000
 SMALL: Final = 100_000
-PASSES: Final = 30
+PASSES: Final = 100
 #: Repairs a minute, raised, so that ten thousand are healed within two minutes.
 RATE: Final = 6000
 LOST: Final = 10_000

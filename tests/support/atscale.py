@@ -83,11 +83,13 @@ def loaded(database: Database) -> bool:
 
 
 def clean(*databases: Database) -> None:
-    """Have nothing left of what was removed."""
+    """Have nothing left of what was removed: neither entries, nor ranges of pages that seem to hold it still."""
     for database in databases:
         with _superuser(database) as session:
             for table in TABLES:
                 session.execute(f"VACUUM (INDEX_CLEANUP ON) {table}".encode())
+            for index in ("ops.o_received_brin", "agents.run_settled_brin"):
+                session.execute(f"REINDEX INDEX {index}".encode())
 
 
 # What is put beside them
@@ -217,6 +219,8 @@ def _beside(database: Database, count: int, *, hours: float, life: str) -> UUID:
         session.execute("ANALYZE ops.document_ingest_outbox")
         # they came over hours, and autovacuum had its minute after each range of pages
         session.execute("SELECT brin_summarize_new_values('ops.o_received_brin')")
+        session.execute("VACUUM ops.document_ingest_outbox")
+        session.execute("CHECKPOINT")
     return firm
 
 

@@ -25,6 +25,7 @@ from sqlalchemy import (
     literal_column,
     select,
 )
+from sqlalchemy.dialects.postgresql import array
 from sqlalchemy.sql.visitors import replacement_traverse
 
 from baton.db.states import Lane
@@ -53,10 +54,8 @@ def showing(
 
     :param now: by the database's clock.
     """
-    row = connection.execute(question(), values(now=now, graces=graces, lanes=lanes)).one()
-    return frozenset(
-        place for shown, places in zip(row, _ASKED.values(), strict=True) if shown is not None for place in places
-    )
+    answers = connection.execute(question(), values(now=now, graces=graces, lanes=lanes)).scalar_one()
+    return frozenset(place for shown, places in zip(answers, _ASKED.values(), strict=True) if shown for place in places)
 
 
 def values(*, now: datetime, graces: Mapping[str, timedelta], lanes: Mapping[Lane, LaneState]) -> Mapping[str, object]:
@@ -70,8 +69,11 @@ def values(*, now: datetime, graces: Mapping[str, timedelta], lanes: Mapping[Lan
 
 @cache
 def question() -> Select[Any]:
-    """A column for each index; parameters ``horizon_0`` and so on. Each reads one row of its index at most."""
-    return select(*(_first(each, number).label(f"first_{number}") for number, each in enumerate(_ASKED)))
+    """An answer for each index, in one array; parameters ``horizon_0`` and so on. Each reads one row of its index at most.
+
+    One column, for the driver describes each of them anew for every answer.
+    """
+    return select(array([_first(each, number).is_not(None) for number, each in enumerate(_ASKED)]))
 
 
 def _first(candidates: Candidates, number: int) -> ScalarSelect[Any]:
