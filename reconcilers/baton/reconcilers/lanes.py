@@ -17,7 +17,6 @@ from typing import Any, Final
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    CompoundSelect,
     Connection,
     DateTime,
     FromClause,
@@ -25,19 +24,17 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
-    delete,
     exists,
     func,
-    insert,
     literal_column,
     or_,
     select,
     true,
-    union_all,
 )
 
 from baton.db.states import Lane
 from baton.db.tables import consumer_heartbeat, lane_reading, outbox
+from baton.reconcilers.depths import KEPT, Reading
 from baton.reconcilers.questions import word
 
 #: A consumer that polled within this is alive: it says so every few seconds, after a receive or while all workers are busy.
@@ -50,14 +47,10 @@ OVERTAKEN_FOR: Final = timedelta(minutes=15)
 OVERTAKEN_MARGIN: Final = timedelta(minutes=1)
 #: Receipts must begin in the first, and end in the last, such fraction of that time.
 SPREAD: Final = 4
-#: Readings are of no use once the longest streak that is asked for lies behind them.
-KEPT: Final = timedelta(hours=26)
 #: Readings that are looked back on at most.
 _STREAK: Final = 1000
 #: And those that mostly say enough.
 _FEW: Final = 50
-#: A reading that is younger says as much as another would: SQS itself counts a minute late.
-FRESH: Final = timedelta(seconds=30)
 NEVER: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -96,66 +89,6 @@ class LaneState:
 def empty_for(visibility: timedelta) -> timedelta:
     """For how long a queue must be seen empty: by then whoever had one of its messages in hand has let go of it."""
     return max(2 * visibility, EMPTY_FOR)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One look at a queue's depth."""
-
-    at: datetime
-    visible: int
-    in_flight: int
-    delayed: int
-
-    @property
-    def empty(self) -> bool:
-        """Whether nothing at all was there."""
-        return self.visible == self.in_flight == self.delayed == 0
-
-
-def record_reading(connection: Connection, lane: Lane, *, visible: int, in_flight: int, delayed: int) -> None:
-    """Keep one reading, and let go of those that can decide nothing any more.
-
-    Those of a time to come were taken before the clock was set back. Kept, they would count once that time has come.
-    """
-    connection.execute(
-        delete(lane_reading).where(
-            lane_reading.c.lane == lane.value,
-            or_(
-                lane_reading.c.at < select(func.app.clock() - KEPT).scalar_subquery(),
-                lane_reading.c.at > select(func.app.clock()).scalar_subquery(),
-            ),
-        )
-    )
-    connection.execute(
-        insert(lane_reading).values(lane=lane.value, visible=visible, in_flight=in_flight, delayed=delayed)
-    )
-
-
-def fresh_readings(connection: Connection) -> dict[Lane, Reading]:
-    """The newest reading of each lane, where somebody took it just now."""
-    rows = connection.execute(_fresh_question())
-    return {Lane(row.lane): Reading(row.at, row.visible, row.in_flight, row.delayed) for row in rows}
-
-
-@cache
-def _fresh_question() -> CompoundSelect[Any]:
-    now = select(func.app.clock()).scalar_subquery()
-    return union_all(
-        *(
-            select(
-                lane_reading.c.lane,
-                lane_reading.c.at,
-                lane_reading.c.visible,
-                lane_reading.c.in_flight,
-                lane_reading.c.delayed,
-            )
-            .where(lane_reading.c.lane == word(lane), lane_reading.c.at > now - FRESH, lane_reading.c.at <= now)
-            .order_by(lane_reading.c.at.desc())
-            .limit(1)
-            for lane in Lane
-        )
-    )
 
 
 def lane_states(

@@ -15,7 +15,8 @@ from baton.aws.queues import Depth, Queue
 from baton.db.connect import forgettable, read_connection
 from baton.db.states import Lane
 from baton.db.tables import outbox
-from baton.reconcilers.lanes import KEPT, LaneState, Reading, fresh_readings, lane_states, record_reading
+from baton.reconcilers.depths import KEPT, Reading, fresh_readings, record_reading
+from baton.reconcilers.lanes import LaneState, lane_states
 from baton.reconcilers.questions import word
 from baton.settings.stores import Queues
 from baton.telemetry import fields, metrics

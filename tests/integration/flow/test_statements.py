@@ -25,8 +25,8 @@ from support.databases import Cluster, Database
 pytestmark = [pytest.mark.check, pytest.mark.timeout(300)]
 
 #: For one document of one page that ends registered with its three parts, four runs in all; COMMITs are among the
-#: statements, those of transactions that only read, too (ROLLBACKs, in whose place they stand, were not). One more is one more round trip for every document: it is written here with a reason, or not made.
-STATEMENTS = {"platform": 10, "extractor": 21, "registrar": 180, "settler": 32}
+#: statements. One more is one more round trip for every document: it is written here with a reason, or not made.
+STATEMENTS = {"platform": 10, "extractor": 21, "registrar": 175, "settler": 28}
 CALLS = {"platform": 1, "extractor": 1, "registrar": 8, "settler": 4}
 
 _ROLES = {

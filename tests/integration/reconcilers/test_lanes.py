@@ -10,7 +10,8 @@ from sqlalchemy import text
 from baton.db import clock
 from baton.db.access import Role
 from baton.db.states import Lane
-from baton.reconcilers.lanes import NEVER, LaneState, Reading, lane_states, record_reading
+from baton.reconcilers.depths import Reading, record_reading
+from baton.reconcilers.lanes import NEVER, LaneState, lane_states
 from support.databases import Database
 
 VISIBILITY, RETENTION = timedelta(seconds=60), timedelta(days=4)
