@@ -1,12 +1,13 @@
 """What a resource's passes stand on in the database."""
 
 import threading
+from datetime import datetime
 from typing import cast
 
 import pytest
-from sqlalchemy import event
 
 from baton.db.access import Role
+from baton.db.connect import read_connection
 from baton.operator.api import Api
 from baton.operator.credentials import Credentials
 from baton.operator.specs import Wanted
@@ -18,8 +19,8 @@ from support.databases import Database
 
 
 @pytest.mark.parametrize(("mode", "role"), [("Repair", Role.RECONCILER), ("Observe", Role.OBSERVER)])
-def test_whatever_a_pass_reads_it_commits(database: Database, aws: AwsAccount, mode: str, role: Role) -> None:
-    """And so does whoever reads around it, on its connections: at a rollback the driver forgets all that was prepared."""
+def test_what_a_pass_has_prepared_serves_the_next(database: Database, aws: AwsAccount, mode: str, role: Role) -> None:
+    """Nobody who works on its connections, or around it, ends in a rollback: at one the driver forgets all of it."""
     metadata = {"namespace": "n", "name": "r", "uid": "u", "resourceVersion": "1", "generation": 1}
     ambient = load(aws.environ)
     standing = Standing(
@@ -30,11 +31,18 @@ def test_whatever_a_pass_reads_it_commits(database: Database, aws: AwsAccount, m
         installation="here",
         beat=lambda: None,
     )
-    undone: list[object] = []
     try:
         standing.levels(standing.make_pass(threading.Event()))  # the first sees first whether the database is fit
-        event.listen(standing._engine, "rollback", undone.append)
+        before = _prepared(standing)
         standing.levels(standing.make_pass(threading.Event()))
+        assert before
+        assert before <= _prepared(standing)
     finally:
         standing.close()
-    assert undone == []
+
+
+def _prepared(standing: Standing) -> set[tuple[str, datetime]]:
+    """On its only connection by now: each with the moment at which it was prepared."""
+    with read_connection(standing._engine) as connection:
+        rows = connection.exec_driver_sql("SELECT name, prepare_time FROM pg_prepared_statements")
+        return {(row.name, row.prepare_time) for row in rows}
