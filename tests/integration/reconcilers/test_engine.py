@@ -282,6 +282,25 @@ def test_a_pending_run_of_a_deleted_document_is_found_before_its_deadline(loop: 
     assert [states[run] for run in runs] == ["superseded"] * 4 + ["pending"] * 2
 
 
+def test_a_run_for_a_part_of_a_deleted_document_is_superseded_too(loop: Loop) -> None:
+    """Each part's own; that of a living document goes on."""
+    documents = [loop.matter.registered() for _ in range(2)]
+    runs = [loop.matter.dispatch_part(each, Part.CARD) for each in documents]
+    loop.matter.prepare(
+        "UPDATE documents SET deleted_at = app.clock() - interval '1 hour' WHERE id = :id", id=documents[0]
+    )
+    assert dict(loop.repair().effects) == {("deleted_in_flight", Effect.REPAIRED): 1}
+    states = dict(loop.matter.rows("SELECT run_id, state FROM agents.agent_run"))
+    assert [states[run] for run in runs] == ["superseded", "pending"]
+
+
+def test_the_backstop_wastes_no_turn_on_what_was_deleted(loop: Loop) -> None:
+    """A document that was deleted while it waited stays in its state for good; its turn is another's."""
+    documents = [loop.queued()[0] for _ in range(3)]
+    loop.matter.prepare("UPDATE documents SET deleted_at = app.clock() WHERE id = ANY(:ids)", ids=documents[:2])
+    assert loop.limited(backstop_rows=10).observe().judged == 1
+
+
 def test_a_batch_that_fails_stops_no_other(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it fails for, unless the database is away: its documents count as errors, and are found again."""
     loop.consumers()
