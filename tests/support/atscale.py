@@ -219,8 +219,6 @@ def _beside(database: Database, count: int, *, hours: float, life: str) -> UUID:
         session.execute("ANALYZE ops.document_ingest_outbox")
         # they came over hours, and autovacuum had its minute after each range of pages
         session.execute("SELECT brin_summarize_new_values('ops.o_received_brin')")
-        session.execute("VACUUM ops.document_ingest_outbox")
-        session.execute("CHECKPOINT")
     return firm
 
 
@@ -254,7 +252,6 @@ def _declare(session: psycopg.Connection, count: int) -> None:
         "CREATE FUNCTION bench.at(i bigint) RETURNS timestamptz STABLE LANGUAGE sql AS"
         f" $$ SELECT '{_moment(session, milliseconds)}'::timestamptz + i * interval '{STEP} milliseconds' $$"
     )
-    # a UUIDv7: its time, its version, which of the document's ids it is, its number
     # a UUIDv7: its time and version, which of the document's ids it is, its number
     for name, body in (
         ("head(i bigint) RETURNS text", f"lpad(to_hex({milliseconds} + i * {STEP}), 12, '0') || '70008'"),

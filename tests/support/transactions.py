@@ -18,6 +18,11 @@ def end_backend(database: Database, connection: Connection) -> None:
     """
     driver: Any = connection.connection.driver_connection
     (pid,) = driver.execute("SELECT pg_backend_pid()").fetchone()
+    end_session(database, pid)
+
+
+def end_session(database: Database, pid: int) -> None:
+    """End the server's process of this number, and return once it is gone."""
     with database.preparer.begin() as killer:
         assert killer.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid}).scalar_one()
 

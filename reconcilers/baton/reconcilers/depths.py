@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import CompoundSelect, Connection, delete, func, insert, or_, select, union_all
+from sqlalchemy import ColumnElement, CompoundSelect, Connection, Select, delete, func, insert, or_, select, union_all
 
 from baton.db.states import Lane
 from baton.db.tables import lane_reading
@@ -63,17 +63,18 @@ def fresh_readings(connection: Connection) -> dict[Lane, Reading]:
 def _fresh_question() -> CompoundSelect[Any]:
     now = select(func.app.clock()).scalar_subquery()
     return union_all(
-        *(
-            select(
-                lane_reading.c.lane,
-                lane_reading.c.at,
-                lane_reading.c.visible,
-                lane_reading.c.in_flight,
-                lane_reading.c.delayed,
-            )
-            .where(lane_reading.c.lane == word(lane), lane_reading.c.at > now - FRESH, lane_reading.c.at <= now)
-            .order_by(lane_reading.c.at.desc())
-            .limit(1)
-            for lane in Lane
-        )
+        *(newest(lane, now=now, within=FRESH).add_columns(word(lane).label("lane")).limit(1) for lane in Lane)
+    )
+
+
+def newest(lane: Lane, *, now: ColumnElement[datetime], within: timedelta = KEPT) -> Select[Any]:
+    """SQL: the lane's readings that still say something, newest first.
+
+    One of a time to come would stand before every later one until that has come.
+    """
+    r = lane_reading.c
+    return (
+        select(r.at, r.visible, r.in_flight, r.delayed)
+        .where(r.lane == word(lane), r.at > now - within, r.at <= now)
+        .order_by(r.at.desc())
     )

@@ -17,9 +17,9 @@ from baton.db.states import Lane, RegistrationStatus
 from baton.db.tables import dead_letter, documents, outbox
 from baton.reconcilers import scrub, windows
 from baton.reconcilers.classification import DISCREPANCIES, IMPOSSIBLE
+from baton.reconcilers.lanes import oldest_sent, sent
 from baton.reconcilers.memory import Memory
 from baton.reconcilers.questions import word
-from baton.reconcilers.readings import oldest_sent, sent
 from baton.reconcilers.results import Guard, PassResult
 from baton.reconcilers.windows import Held
 from baton.runs import breaker

@@ -34,7 +34,7 @@ from sqlalchemy import (
 
 from baton.db.states import Lane
 from baton.db.tables import consumer_heartbeat, lane_reading, outbox
-from baton.reconcilers.depths import KEPT, Reading
+from baton.reconcilers.depths import KEPT, Reading, newest
 from baton.reconcilers.questions import word
 
 #: A consumer that polled within this is alive: it says so every few seconds, after a receive or while all workers are busy.
@@ -127,6 +127,20 @@ def lane_states(
     return found
 
 
+def sent(lane: Lane) -> tuple[ColumnElement[bool], ...]:
+    """SQL: a ticket of the lane is open, and no longer the relay's."""
+    return (
+        outbox.c.lane == word(lane),
+        outbox.c.dispatched_at.is_not(None),
+        outbox.c.handled_at.is_(None),
+    )
+
+
+def oldest_sent(lane: Lane) -> Select[Any]:
+    """When the oldest of them was sent, by the first row of the index over open tickets."""
+    return select(outbox.c.dispatched_at).where(*sent(lane)).order_by(outbox.c.dispatched_at, outbox.c.id).limit(1)
+
+
 @dataclass(frozen=True, slots=True)
 class _First:
     """What one question tells of a lane."""
@@ -158,9 +172,7 @@ def first_question() -> Select[Any]:
         waits = (
             select(outbox.c.id, outbox.c.dispatched_at)
             .where(
-                outbox.c.lane == word(lane),
-                outbox.c.dispatched_at.is_not(None),
-                outbox.c.handled_at.is_(None),
+                *sent(lane),
                 outbox.c.dispatched_at < begin,
                 # in words that no index knows: the BRIN one would be read from end to end where it seems that none waits
                 outbox.c.first_received_at.is_(None).is_(True),
@@ -169,25 +181,16 @@ def first_question() -> Select[Any]:
             .limit(1)
             .subquery(f"waits_{lane}")
         )
-        newest = (
-            select(and_(lane_reading.c.visible == 0, lane_reading.c.in_flight == 0, lane_reading.c.delayed == 0))
-            .where(*_readings(lane, now=now))
-            .order_by(lane_reading.c.at.desc())
-            .limit(1)
-        )
+        reading = newest(lane, now=now).limit(1)
+        empty = and_(lane_reading.c.visible == 0, lane_reading.c.in_flight == 0, lane_reading.c.delayed == 0)
         source = source.outerjoin(waits, true())
         polls = exists(select(consumer_heartbeat.c.consumer_id).where(*_polls(lane, now=now)))
-        columns += [polls, waits.c.id, waits.c.dispatched_at, newest.scalar_subquery()]
+        columns += [polls, waits.c.id, waits.c.dispatched_at, reading.with_only_columns(empty).scalar_subquery()]
     return select(*(column.label(f"known_{number}") for number, column in enumerate(columns))).select_from(source)
 
 
 def _moment(name: str) -> ColumnElement[datetime]:
     return bindparam(name, type_=DateTime(timezone=True))
-
-
-def _readings(lane: Lane, *, now: ColumnElement[datetime]) -> tuple[ColumnElement[bool], ...]:
-    """Those that still say something. One of a time to come would stand before every later one until that has come."""
-    return lane_reading.c.lane == word(lane), lane_reading.c.at > now - KEPT, lane_reading.c.at <= now
 
 
 def _polls(lane: Lane, *, now: ColumnElement[datetime]) -> tuple[ColumnElement[bool], ...]:
@@ -233,12 +236,7 @@ def _empty_streak(
 @cache
 def _newest(lane: Lane) -> Select[Any]:
     """The newest readings."""
-    return (
-        select(lane_reading.c.at, lane_reading.c.visible, lane_reading.c.in_flight, lane_reading.c.delayed)
-        .where(*_readings(lane, now=_moment("now")))
-        .order_by(lane_reading.c.at.desc())
-        .limit(bindparam("limit", type_=Integer()))
-    )
+    return newest(lane, now=_moment("now")).limit(bindparam("limit", type_=Integer()))
 
 
 def _began(streak: Sequence[Reading], *, span: timedelta) -> datetime | None:

@@ -6,18 +6,16 @@ import logging
 import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, select
+from sqlalchemy import Connection, Engine, select
 
 from baton.aws.errors import AwsError
 from baton.aws.queues import Depth, Queue
 from baton.db.connect import forgettable, read_connection
 from baton.db.states import Lane
-from baton.db.tables import outbox
 from baton.reconcilers.depths import KEPT, Reading, fresh_readings, record_reading
-from baton.reconcilers.lanes import LaneState, lane_states
-from baton.reconcilers.questions import word
+from baton.reconcilers.lanes import LaneState, lane_states, oldest_sent
 from baton.settings.stores import Queues
 from baton.telemetry import fields, metrics
 from baton.telemetry.labels import DepthState
@@ -105,20 +103,6 @@ def stalled(connection: Connection, states: Mapping[Lane, LaneState], *, now: da
         return ()
     oldest = connection.execute(select(*(oldest_sent(lane).scalar_subquery() for lane in dead))).one()
     return tuple(lane for lane, at in zip(dead, oldest, strict=True) if at is not None and at < now - STALLED_AFTER)
-
-
-def sent(lane: Lane) -> tuple[ColumnElement[bool], ...]:
-    """SQL: a ticket of the lane is open, and no longer the relay's."""
-    return (
-        outbox.c.lane == word(lane.value),
-        outbox.c.dispatched_at.is_not(None),
-        outbox.c.handled_at.is_(None),
-    )
-
-
-def oldest_sent(lane: Lane) -> Select[Any]:
-    """When the oldest of them was sent, by the first row of the index over open tickets."""
-    return select(outbox.c.dispatched_at).where(*sent(lane)).order_by(outbox.c.dispatched_at, outbox.c.id).limit(1)
 
 
 def _tell(lane: Lane, depth: Depth | Reading) -> None:

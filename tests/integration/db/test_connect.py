@@ -17,6 +17,7 @@ from support.databases import Cluster, Database
 from support.forgetful import forgetful_network
 from support.parts import needs
 from support.pgbouncer import open_pooler
+from support.transactions import end_session
 
 
 @contextmanager
@@ -112,16 +113,11 @@ def _session(engine: Engine) -> int:
         return int(connection.execute(text("SELECT pg_backend_pid()")).scalar_one())
 
 
-def _end(database: Database, session: int) -> None:
-    with database.preparer.begin() as killer:
-        assert killer.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": session}).scalar_one()
-
-
 def test_a_session_that_ended_while_it_rested_is_replaced(database: Database) -> None:
     """However short its rest was: its end can be read."""
     with _one(database.direct_url(Role.MEMBER_APP), prepare=False) as engine:
         before = _session(engine)
-        _end(database, before)
+        end_session(database, before)
         assert _session(engine) != before
 
 

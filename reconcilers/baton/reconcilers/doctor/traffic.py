@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
+from baton.db import clock
 from baton.db.states import Lane
 from baton.reconcilers.doctor.findings import Finding, fault, ok, or_ok, warning
 from baton.reconcilers.lanes import ALIVE_WITHIN
@@ -20,7 +21,6 @@ _LAG_WARNS: Final = timedelta(seconds=30)
 _LAG_FAULT: Final = timedelta(minutes=5)
 COUNTED: Final = 10_000
 
-_NOW: Final = text("SELECT app.clock()")
 _CONSUMERS: Final = text(
     "SELECT queue, count(*) FILTER (WHERE polled_at > :alive) AS alive, max(polled_at) AS polled,"
     " array_agg(DISTINCT version) FILTER (WHERE polled_at > :alive) AS versions FROM ops.consumer_heartbeat GROUP BY queue"
@@ -59,7 +59,7 @@ WHERE lifted_at IS NULL AND starts_at <= :now AND (ends_at IS NULL OR ends_at > 
 
 def relays(connection: Connection) -> Iterator[Finding]:
     """Due tickets are sent, and none is parked."""
-    now = _now(connection)
+    now = clock.now(connection)
     for lane in Lane:
         row = connection.execute(_PENDING[lane]).one_or_none()
         lag = timedelta(0) if row is None else now - row.not_before
@@ -85,7 +85,7 @@ def relays(connection: Connection) -> Iterator[Finding]:
 
 def consumers(connection: Connection) -> Iterator[Finding]:
     """Every queue has somebody who polls it."""
-    now = _now(connection)
+    now = clock.now(connection)
     rows = {row.queue: row for row in connection.execute(_CONSUMERS, {"alive": now - ALIVE_WITHIN})}
     waiting = _waiting(connection, now)
     for queue, program in (("ingest", "extractor"), ("registrar", "registrar"), ("results", "settler")):
@@ -110,7 +110,7 @@ def consumers(connection: Connection) -> Iterator[Finding]:
 
 def letters(connection: Connection) -> tuple[Finding, ...]:
     """No dead letter waits for a decision."""
-    now = _now(connection)
+    now = clock.now(connection)
     found = []
     for row in connection.execute(_DEAD, {"bound": COUNTED + 1}):
         unmatched = f", {row.unmatched} of them belong to no ticket" if row.unmatched else ""
@@ -127,7 +127,7 @@ def letters(connection: Connection) -> tuple[Finding, ...]:
 
 def held_back(connection: Connection) -> tuple[Finding, ...]:
     """Nothing holds runs or repairs back."""
-    now = _now(connection)
+    now = clock.now(connection)
     found = []
     guard = connection.execute(_GUARD).one_or_none()
     if guard is None:
@@ -164,11 +164,6 @@ def _waiting(connection: Connection, now: datetime) -> Mapping[str, timedelta]:
     """For how long the oldest sent ticket of each lane has not been handled."""
     oldest = {lane.value: connection.execute(_OPEN[lane]).scalar_one_or_none() for lane in Lane}
     return {lane: now - at for lane, at in oldest.items() if at is not None}
-
-
-def _now(connection: Connection) -> datetime:
-    now: datetime = connection.execute(_NOW).scalar_one()
-    return now
 
 
 def _counted(number: int) -> str:
