@@ -12,11 +12,11 @@ import pytest
 from baton.db.access import Role
 from baton.embedded.ports import LOOPBACK, free_port
 from cluster.bed.between import Asked, Mood, Spoiled, standing_between
-from cluster.bed.gates import gate
 from cluster.bed.harm import broken, by_password, held, repaired, waiting
 from cluster.bed.replicas import PATIENCE, Cluster, Replica
 from cluster.resources import REDRIVES
 from support.databases import Database
+from support.gates import gate
 from support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

@@ -14,7 +14,7 @@ from baton.db import connect
 from baton.db.access import Role
 from baton.db.connect import database_engine, forgettable, prepared, read_connection
 from support.databases import Cluster, Database
-from support.forgetful import forgetful_network
+from support.gates import gate
 from support.parts import needs
 from support.pgbouncer import open_pooler
 from support.transactions import end_session
@@ -123,16 +123,16 @@ def test_a_session_that_ended_while_it_rested_is_replaced(database: Database) ->
 
 def test_a_connection_that_rested_is_asked_where_it_goes(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only then: a network that dropped it lately is found out by the first statement, which fails."""
-    url = make_url(database.direct_url(Role.MEMBER_APP))
-    with forgetful_network(to=url.port or 5432) as network:
-        aside = url.set(host=network.host, port=network.port).render_as_string(hide_password=False)
+    url = database.direct_url(Role.MEMBER_APP)
+    with gate(make_url(url).port or 5432) as network:
+        aside = network.url(url)
         with _one(aside, prepare=False) as engine:
             before = _session(engine)
-            network.forget()
+            network.lose()
             with pytest.raises(OperationalError):
                 _session(engine)
             after = _session(engine)
             assert after != before
-            network.forget()
+            network.lose()
             monkeypatch.setattr(connect, "_ASKED_AFTER", 0.0)
             assert _session(engine) not in (before, after)

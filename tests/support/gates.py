@@ -1,7 +1,10 @@
-"""A gate before Postgres, or before queues: what goes through it can be stopped without stopping what is behind it."""
+"""A gate before Postgres, or before queues: what goes through it can be stopped without stopping what is behind it, or
+lost without a word.
+"""
 
 import contextlib
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +14,8 @@ from sqlalchemy.engine import make_url
 from baton.embedded.ports import LOOPBACK
 
 _PIECE = 65536
+#: Closes with a reset in the place of an end.
+_RESET = struct.pack("ii", 1, 0)
 
 
 class Gate:
@@ -21,6 +26,7 @@ class Gate:
         self._open = open_
         self._lock = threading.Lock()
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self._lost: set[tuple[socket.socket, socket.socket]] = set()
         self._listening = socket.create_server((LOOPBACK, 0), backlog=128)
         self.turned_away = 0
         """Who came while it was shut."""
@@ -35,6 +41,16 @@ class Gate:
             pairs = list(self._pairs)
         for pair in pairs:
             _hang_up(pair)
+
+    def lose(self) -> None:
+        """Lose whoever goes through: what is behind learns of their end, and they of it once they say something."""
+        with self._lock:
+            lost = set(self._pairs)
+            self._pairs.clear()
+            self._lost |= lost
+        for _, theirs in lost:
+            with contextlib.suppress(OSError):
+                theirs.shutdown(socket.SHUT_RDWR)
 
     def open(self) -> None:
         """Let everybody through."""
@@ -79,6 +95,12 @@ class Gate:
         with contextlib.suppress(OSError):
             while piece := source.recv(_PIECE):
                 target.sendall(piece)
+        with self._lock:
+            lost = pair in self._lost
+        if lost:
+            source.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            source.close()
+            return
         _hang_up(pair)
         with self._lock:
             if pair in self._pairs:
